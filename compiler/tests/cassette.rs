@@ -83,7 +83,7 @@ impl Folder {
         self.run_under(&[env!("CARGO_BIN_EXE_ptc-compile")], args, has_secret)
     }
 
-    fn run_under(&self, program: &[&str], args: &[&str], has_secret: bool) -> Finished {
+    pub(crate) fn run_under(&self, program: &[&str], args: &[&str], has_secret: bool) -> Finished {
         let mut command = Command::new(program.first().unwrap());
         command.args(program.iter().skip(1)).args(args).current_dir(self.0.path());
         command.env_remove("PTC_RUNNER_UPSTREAMS").env_remove("PTC_RUNNER_MCP_UPSTREAMS").env("XDG_CONFIG_HOME", "nothing");

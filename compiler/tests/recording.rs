@@ -83,6 +83,7 @@ fn settings_of_recording_that_contradict_each_other_are_refused() {
         (&["--cassette-mode", "new-episodes"], "needs the cassette"),
         (&["--replay-latency"], "--replay-latency needs a cassette"),
         (&["--scrub", "s/echo:"], "give --record-dir, or --cassette-mode new-episodes"),
+        (&["--scrub-key-env", "KEY"], "give --record-dir, or --cassette-mode new-episodes"),
         (&["--scrub", "echo"], "expected an upstream, a tool and a path"),
         (&["--cassette-mode", "once"], "expected one of strict, new-episodes"),
     ] {
@@ -94,11 +95,22 @@ fn settings_of_recording_that_contradict_each_other_are_refused() {
 
 /// Serves with `flags`, and evaluates programs one after the other. Returns the answers and standard error.
 pub(crate) fn serve(folder: &Folder, flags: &[&str], programs: &[&str]) -> (Vec<String>, String) {
+    serve_with(folder, &[], flags, programs)
+}
+
+/// Serves with variables of the environment, as [`serve`] does.
+pub(crate) fn serve_with(
+    folder: &Folder,
+    variables: &[(&str, &str)],
+    flags: &[&str],
+    programs: &[&str],
+) -> (Vec<String>, String) {
     let mut server = Command::new(env!("CARGO_BIN_EXE_ptc-compile"))
         .args(["run", "upstreams.json"])
         .args(flags)
         .current_dir(folder.0.path())
         .env("PTC_TEST_CASSETTE_SECRET", SECRET)
+        .envs(variables.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -165,7 +177,19 @@ fn recordings_of_a_server_are_bounded_in_bytes() {
     let sum: u64 = recorded.iter().map(|path| fs::metadata(path).unwrap().len()).sum();
     assert!(recorded.len() == 1 && sum <= 1500, "{recorded:?}");
     assert!(fs::read_to_string(recorded.first().unwrap()).unwrap().contains("yyyy"), "the oldest is removed");
-    assert!(warnings.contains("a program is not recorded") && warnings.contains("more than 1500 bytes"), "{warnings}");
+    assert!(warnings.contains("a program is not recorded"), "{warnings}");
+    assert!(warnings.contains("its file would have more than 1500 bytes, the limit of --record-max-bytes"), "{warnings}");
+}
+
+#[test]
+fn limit_of_bytes_is_that_of_the_file() {
+    let folder = Folder::new();
+    // In memory, 40 calls take far more than the limit. The file has their answer once.
+    let program = format!("(do {} 1)", echo(&"x".repeat(200)).repeat(40));
+    let (_, warnings) = serve(&folder, &["--record-dir", "rec", "--record-max-bytes", "1500"], &[&program]);
+    let recorded = files(&folder.0.path().join("rec"));
+    let [recorded] = &recorded[..] else { panic!("one recording: {recorded:?} {warnings}") };
+    assert!(fs::metadata(recorded).unwrap().len() <= 1500 && !warnings.contains("not recorded"), "{warnings}");
 }
 
 #[test]

@@ -14,13 +14,14 @@ pub trait RecorderSource: Debug + Sync {
     ///
     /// # Errors
     ///
-    /// Returns a sentence if the folder cannot be used, or if a rule of `--scrub` or `--scrub-pattern` is invalid.
+    /// Returns a sentence if the folder cannot be used, or if a rule of `--scrub` or `--scrub-pattern` or the key of
+    /// `--scrub-key-env` is invalid.
     fn open(&self, settings: &InterceptionSettings, catalog: &'static Catalog) -> Result<Arc<dyn Interceptor>, String>;
 
     /// Returns what answers the calls of programs with the recorded answers of `--upstreams cassette:FILE`.
     ///
     /// # Errors
     ///
-    /// Returns a sentence if the file is not a cassette of this catalog, or if a rule is invalid.
+    /// Returns a sentence if the file is not a cassette of this catalog, or if a rule or the key is invalid.
     fn replay(&self, settings: &InterceptionSettings, catalog: &'static Catalog) -> Result<Arc<dyn Interceptor>, String>;
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use ptc_compiler::serve::cassette::scrub::{MergedRequests, Rule, ScrubError};
+use ptc_compiler::serve::cassette::scrub::{MergedRequests, Rule, Rules, ScrubError};
 use ptc_compiler::serve::cassette::{Cassette, Recorder};
 use ptc_compiler::serve::observe::Observations;
 
@@ -37,6 +37,13 @@ pub(crate) struct Record {
     #[arg(long, value_name = "REGEX", value_parser = Rule::pattern)]
     scrub_pattern: Vec<Rule>,
 
+    /// The environment variable with a secret key, with which equal texts get equal replacements in all recordings
+    ///
+    /// A replacement is a keyed hash then, in place of a counter. The key has at least 32 characters, such as the output of
+    /// `openssl rand -hex 32`.
+    #[arg(long, value_name = "VARIABLE")]
+    scrub_key_env: Option<String>,
+
     /// Also infer the shapes of results from the cassette if it is new, as `ptc-compile observe --cassette` does
     #[arg(long)]
     observe: bool,
@@ -54,6 +61,9 @@ pub(crate) fn run(args: &Record, console: &Console) -> Result<Status, Failure> {
     let config = &args.runs.config;
     refuse_other_file(&args.output)?;
     let Some(frozen) = frozen::open_all(config, console) else { return Ok(Status::Findings) };
+    let rules = args.scrub.iter().chain(&args.scrub_pattern).cloned().collect();
+    let rules = Rules::new(rules, args.scrub_key_env.as_deref(), frozen.deployment.catalog)
+        .map_err(|error| Failure::new(error.to_string()))?;
     let recorder = Recorder::default();
     let recorder = Arc::new(if args.latency { recorder.with_latency() } else { recorder });
     args.runs.run(frozen.deployment, Arc::clone(&recorder) as _, |name, calls| {
@@ -64,7 +74,6 @@ pub(crate) fn run(args: &Record, console: &Console) -> Result<Status, Failure> {
         })
     })?;
     let mut cassette = recorder.cassette();
-    let rules: Vec<Rule> = args.scrub.iter().chain(&args.scrub_pattern).cloned().collect();
     let scrubbed = cassette.scrub(&rules).map_err(|error| {
         let hint = match &error {
             ScrubError::Merged(MergedRequests { request, .. }) => {

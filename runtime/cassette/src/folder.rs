@@ -21,7 +21,7 @@ use ptc_runtime::upstream::intercept::{CallAnswer, InterceptedCall, Interception
 
 use crate::calls::{self, Observed};
 use crate::private_file;
-use crate::scrub::Rule;
+use crate::scrub::Rules;
 use crate::warnings::RepeatedWarning;
 use crate::writer::{Job, Writer};
 
@@ -30,7 +30,7 @@ use crate::writer::{Job, Writer};
 pub struct FolderLimits {
     /// Maximum number of files. The oldest are removed.
     pub files: usize,
-    /// Maximum bytes of all files together. The oldest are removed, and a program with more is not recorded.
+    /// Maximum bytes of all files together. The oldest are removed, and a program whose file would have more is not recorded.
     pub bytes: u64,
 }
 
@@ -57,7 +57,7 @@ pub struct RecordingFolder {
 pub(crate) struct Folder {
     pub(crate) path: PathBuf,
     pub(crate) limits: FolderLimits,
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Rules,
     /// Programs whose calls are not in a file.
     pub(crate) unrecorded: RepeatedWarning,
     /// Programs with requests that a rule made equal.
@@ -82,8 +82,8 @@ struct State {
     bytes: u64,
     /// The bytes of calls that are being copied.
     incoming: u64,
-    /// The limit in bytes that the calls exceed. No call is kept then: a program cannot be replayed with a part of its calls.
-    exceeded: Option<u64>,
+    /// Whether there was no memory for a call. No call is kept then: a program cannot be replayed with a part of its calls.
+    has_lost: bool,
     /// The number of calls that were not kept.
     lost: u64,
 }
@@ -95,7 +95,7 @@ impl RecordingFolder {
     /// # Errors
     ///
     /// The folder cannot be created or listed, or no thread can be started.
-    pub fn open(path: &Path, limits: FolderLimits, rules: Vec<Rule>) -> io::Result<RecordingFolder> {
+    pub fn open(path: &Path, limits: FolderLimits, rules: Rules) -> io::Result<RecordingFolder> {
         // Only the owner may read the data of programs.
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         private_file::remove_leftovers(path)?;
@@ -164,12 +164,12 @@ impl ProgramInterceptor for Recording {
         let observed = Observed::new(call, outcome, None);
         let mut state = self.lock();
         state.incoming -= size;
-        if state.exceeded.is_none() {
-            state.calls.push(observed);
-            state.bytes += size;
-        } else {
+        if state.has_lost {
             state.lost += 1;
             self.folder.release(size);
+        } else {
+            state.calls.push(observed);
+            state.bytes += size;
         }
     }
 }
@@ -178,14 +178,12 @@ impl Recording {
     /// Reserves the memory of a call. Returns false if it does not fit. Then the program is not recorded, and its calls are dropped.
     fn reserve(&self, size: u64) -> bool {
         let mut state = self.lock();
-        if state.exceeded.is_none() {
-            let limit = self.folder.limits.bytes;
-            let fits_file = (state.bytes + state.incoming).saturating_add(size) <= limit;
-            if fits_file && self.folder.reserve(size) {
+        if !state.has_lost {
+            if self.folder.reserve(size) {
                 state.incoming += size;
                 return true;
             }
-            state.exceeded = Some(if fits_file { MAX_HELD_BYTES } else { limit });
+            state.has_lost = true;
             let dropped = std::mem::take(&mut state.calls);
             state.lost += dropped.len() as u64;
             self.folder.release(std::mem::take(&mut state.bytes));
@@ -202,9 +200,9 @@ impl Recording {
 impl Drop for Recording {
     /// Has the file written when the program has ended.
     fn drop(&mut self) {
-        let State { calls, bytes, exceeded, lost, .. } = std::mem::take(&mut *self.lock());
-        if let Some(limit) = exceeded {
-            self.folder.unrecorded.count(lost, &too_large(limit).to_string());
+        let State { calls, bytes, has_lost, lost, .. } = std::mem::take(&mut *self.lock());
+        if has_lost {
+            self.folder.unrecorded.count(lost, &NotRecorded::MemoryLimit.to_string());
         } else if !calls.is_empty() {
             let number = calls.len() as u64;
             if let Err(refused) = self.writer.try_send(Job::Write(calls, bytes)) {
@@ -220,17 +218,30 @@ impl Drop for Recording {
     }
 }
 
-/// Returns the error of a program whose calls do not fit.
-pub(crate) fn too_large(limit: u64) -> io::Error {
-    io::Error::other(if limit == MAX_HELD_BYTES {
-        format!("the calls in memory would have more than {limit} bytes")
-    } else {
-        format!("its calls have more than {limit} bytes, the limit of the folder")
-    })
+/// The limit that the calls of a program exceed.
+#[derive(Debug)]
+pub(crate) enum NotRecorded {
+    /// That of the calls in memory. Whether the file would fit is not known then, since equal answers are written once.
+    MemoryLimit,
+    /// That of the folder, which contains its bytes.
+    FileLimit(u64),
 }
 
+impl fmt::Display for NotRecorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotRecorded::MemoryLimit => write!(f, "the calls in memory would have more than {MAX_HELD_BYTES} bytes"),
+            NotRecorded::FileLimit(limit) => {
+                write!(f, "its file would have more than {limit} bytes, the limit of --record-max-bytes")
+            }
+        }
+    }
+}
+
+impl std::error::Error for NotRecorded {}
+
 impl Folder {
-    fn new(path: &Path, limits: FolderLimits, rules: Vec<Rule>) -> Folder {
+    fn new(path: &Path, limits: FolderLimits, rules: Rules) -> Folder {
         let warning = |events| RepeatedWarning::new(events, path.display().to_string());
         Folder {
             path: path.to_owned(),
@@ -267,8 +278,8 @@ mod tests {
     static TOOL: Tool = Tool::EMPTY;
 
     /// Returns a folder whose queue has one place, and what would be written.
-    fn folder(bytes: u64) -> (Arc<Folder>, SyncSender<Job>, Receiver<Job>) {
-        let folder = Folder::new(Path::new(""), FolderLimits { files: 1, bytes }, Vec::new());
+    fn folder() -> (Arc<Folder>, SyncSender<Job>, Receiver<Job>) {
+        let folder = Folder::new(Path::new(""), FolderLimits { files: 1, bytes: 10_000 }, Rules::default());
         let (sender, jobs) = mpsc::sync_channel(1);
         (Arc::new(folder), sender, jobs)
     }
@@ -293,22 +304,24 @@ mod tests {
 
     #[test]
     fn program_whose_calls_do_not_fit_is_counted_and_releases_its_memory() {
-        let (folder, writer, jobs) = folder(10_000);
+        let (folder, writer, jobs) = folder();
+        let held = MAX_HELD_BYTES - 10_000;
+        folder.held.store(held, Ordering::Relaxed);
         let recording = recording(&folder, &writer);
         observe(&recording, 4_000);
-        assert!(folder.held.load(Ordering::Relaxed) > 4_000);
+        assert!(folder.held.load(Ordering::Relaxed) > held + 4_000);
         observe(&recording, 7_000);
-        assert_eq!(folder.held.load(Ordering::Relaxed), 0, "the first call is dropped at once");
+        assert_eq!(folder.held.load(Ordering::Relaxed), held, "the first call is dropped at once");
         observe(&recording, 1);
         let state = std::mem::take(&mut *recording.lock());
-        assert_eq!((state.calls.len(), state.lost, state.exceeded), (0, 3, Some(10_000)));
+        assert_eq!((state.calls.len(), state.lost, state.has_lost), (0, 3, true));
         drop(recording);
         assert!(jobs.try_recv().is_err() && folder.running.load(Ordering::Relaxed) == 0);
     }
 
     #[test]
     fn calls_without_text_are_bounded_too() {
-        let (folder, writer, _jobs) = folder(u64::MAX);
+        let (folder, writer, _jobs) = folder();
         let programs: Vec<Recording> = (0..4).map(|_| recording(&folder, &writer)).collect();
         let almost_two = 2 * calls::FIXED_BYTES as u64;
         folder.held.store(MAX_HELD_BYTES - almost_two, Ordering::Relaxed);
@@ -317,12 +330,19 @@ mod tests {
         }
         let kept: Vec<usize> = programs.iter().map(|program| program.lock().calls.len()).collect();
         assert_eq!(kept.iter().sum::<usize>(), 1, "{kept:?}");
-        assert!(programs.iter().filter(|program| program.lock().exceeded == Some(MAX_HELD_BYTES)).count() == 3);
+        assert!(programs.iter().filter(|program| program.lock().has_lost).count() == 3);
+    }
+
+    #[test]
+    fn message_names_the_limit_that_is_exceeded_also_if_both_are_equal() {
+        let [memory, file] = [NotRecorded::MemoryLimit, NotRecorded::FileLimit(MAX_HELD_BYTES)].map(|limit| limit.to_string());
+        assert_eq!(memory, "the calls in memory would have more than 67108864 bytes");
+        assert_eq!(file, "its file would have more than 67108864 bytes, the limit of --record-max-bytes");
     }
 
     #[test]
     fn end_of_a_program_does_not_wait_for_the_writer() {
-        let (folder, writer, jobs) = folder(10_000);
+        let (folder, writer, jobs) = folder();
         for _ in 0..3 {
             observe(&recording(&folder, &writer), 1_000);
         }

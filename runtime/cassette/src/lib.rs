@@ -7,7 +7,7 @@
 //! - `folder`: records the programs of a running server, each into a file of its own, which the thread of `writer` writes.
 //!   `warnings`: limits what it logs about programs that cannot be recorded.
 //! - `part`: the optional part of a server that records into a folder, and replays a cassette.
-//! - [`scrub`]: replaces personal data.
+//! - [`scrub`]: replaces personal data, by counters or with a secret key.
 //! - `replay`: answers calls. `nearest`: the recorded request that is closest to an unknown one.
 //! - [`private_file`]: replaces files that only their owner may read.
 //! - `episodes`: adds the calls that a cassette does not have to its file.

@@ -10,7 +10,7 @@ use ptc_runtime::recording::RecorderSource;
 use ptc_runtime::settings::{CassetteMode, InterceptionSettings, ScrubPath};
 use ptc_runtime::upstream::intercept::Interceptor;
 
-use crate::scrub::Rule;
+use crate::scrub::{Rule, Rules};
 use crate::{Cassette, FolderLimits, Player, RecordingFolder};
 
 /// Records programs for `--record-dir`, and replays recordings for `--upstreams`: the part that `main` passes to the runtime.
@@ -48,7 +48,7 @@ impl RecorderSource for RecorderPart {
 ///
 /// # Errors
 ///
-/// Returns a sentence if a rule of `--scrub` or `--scrub-pattern` is invalid.
+/// Returns a sentence if a rule of `--scrub` or `--scrub-pattern`, or the key of `--scrub-key-env`, is invalid.
 pub fn player(settings: &InterceptionSettings, cassette: &Cassette, catalog: &'static Catalog) -> Result<Player, String> {
     let path = settings.cassette.as_deref().unwrap_or(Path::new(""));
     let mut player = Player::new(path.display().to_string(), cassette, catalog);
@@ -61,12 +61,13 @@ pub fn player(settings: &InterceptionSettings, cassette: &Cassette, catalog: &'s
     Ok(player)
 }
 
-/// Returns the rules of `--scrub` and `--scrub-pattern`.
+/// Returns the rules of `--scrub` and `--scrub-pattern`, with the key of `--scrub-key-env`.
 ///
 /// # Errors
 ///
-/// Returns a sentence if a pattern is invalid or a tool is not in the catalog: the data of a misspelt tool would stay in the files.
-fn rules(settings: &InterceptionSettings, catalog: &'static Catalog) -> Result<Vec<Rule>, String> {
+/// Returns a sentence if a pattern is invalid or a tool is not in the catalog: the data of a misspelt tool would stay in the files. Also
+/// if there is no valid key.
+fn rules(settings: &InterceptionSettings, catalog: &'static Catalog) -> Result<Rules, String> {
     for path @ ScrubPath { server, tool, .. } in &settings.scrub {
         // An upstream that lists its tools later has none yet.
         let is_known =
@@ -78,5 +79,6 @@ fn rules(settings: &InterceptionSettings, catalog: &'static Catalog) -> Result<V
     let paths = settings.scrub.iter().cloned().map(|path| Ok(Rule::Path(path)));
     let patterns = settings.scrub_patterns.iter();
     let patterns = patterns.map(|text| Rule::pattern(text).map_err(|error| format!("--scrub-pattern {text}: {error}")));
-    paths.chain(patterns).collect()
+    let list = paths.chain(patterns).collect::<Result<_, String>>()?;
+    Rules::new(list, settings.scrub_key_env.as_deref(), catalog).map_err(|error| error.to_string())
 }

@@ -17,7 +17,7 @@ use ptc_runtime::upstream::{Reason, UpstreamError};
 
 use crate::calls::Calls;
 use crate::episodes::Episodes;
-use crate::scrub::Rule;
+use crate::scrub::Rules;
 use crate::{Cassette, Reply, Request, nearest};
 
 type Outcome = Result<CallAnswer, UpstreamError>;
@@ -98,7 +98,7 @@ impl Player {
     /// Passes requests that are not recorded on to their upstreams. When a program has ended, its new calls are added to the file
     /// `path`, whose content is `cassette`. `rules` select what is replaced in them.
     #[must_use]
-    pub fn with_new_episodes(self, path: impl Into<PathBuf>, cassette: &Cassette, rules: Vec<Rule>) -> Player {
+    pub fn with_new_episodes(self, path: impl Into<PathBuf>, cassette: &Cassette, rules: Rules) -> Player {
         let episodes = Episodes::new(path.into(), rules, cassette);
         self.change(|replay| replay.episodes = Some(episodes))
     }

@@ -2,12 +2,16 @@
 //!
 //! Each distinct text becomes `scrubbed-1`, `scrubbed-2`, … in the order of the cassette. Equal texts get equal replacements, also in
 //! requests, so that programs still join records by them and replay the same calls. A number is replaced at its path and in requests,
-//! since other answers have equal numbers by chance. A number says nothing about the text that it
-//! replaces, unlike a hash, which can be found by trying likely texts.
+//! since other answers have equal numbers by chance. A counter says nothing about the text that it
+//! replaces, unlike a hash without a key, which can be found by trying likely texts.
 //!
-//! No replacement is a value that the cassette already has, so that different requests stay different. The matches of a pattern can
-//! still make two requests equal: `scrubbed-1` followed by `0` is also the tenth replacement.
+//! With a secret [key](ScrubKey), a replacement is a keyed hash, so that it is the same in all recordings with this key.
+//!
+//! No counted replacement is a value that the cassette already has, so that different requests stay different. The matches of a pattern
+//! can still make two requests equal: `scrubbed-1` followed by `0` is also the tenth replacement. With a key, a request that has the
+//! replacement of another one becomes equal to it.
 
+mod key;
 mod replacements;
 mod rule;
 
@@ -19,8 +23,9 @@ use crate::{Cassette, Content, Reply, Request, merge};
 use ptc_json::Json;
 use ptc_runtime::settings::ScrubPath;
 
+pub use key::{KeyError, ScrubKey};
 pub(crate) use replacements::Replacements;
-pub use rule::{MergedRequests, Rule, ScrubError};
+pub use rule::{MergedRequests, Rule, Rules, ScrubError};
 
 /// The outcome of a replacement.
 pub(crate) struct Replaced {
@@ -36,10 +41,10 @@ impl Cassette {
     /// # Errors
     ///
     /// A rule selects nothing, or it makes two requests equal that got different answers. The cassette is not fit for use then.
-    pub fn scrub(&mut self, rules: &[Rule]) -> Result<usize, ScrubError> {
-        let mut all = Replacements::default();
-        let Replaced { unused, merged } = self.replace(rules, &mut all);
-        if let Some(rule) = unused.into_iter().find_map(|at| rules.get(at)) {
+    pub fn scrub(&mut self, rules: &Rules) -> Result<usize, ScrubError> {
+        let mut all = Replacements::new(rules.key.as_ref());
+        let Replaced { unused, merged } = self.replace(&rules.list, &mut all);
+        if let Some(rule) = unused.into_iter().find_map(|at| rules.list.get(at)) {
             return Err(ScrubError::Unused(rule.clone()));
         }
         match merged.into_iter().next() {
@@ -252,7 +257,7 @@ mod tests {
 
     fn scrubbed(rules: &[Rule]) -> Result<(usize, String), String> {
         let mut cassette = Cassette::read("c.json", CASSETTE).map_err(|error| error.to_string())?;
-        let count = cassette.scrub(rules).map_err(|error| error.to_string())?;
+        let count = cassette.scrub(&counted(rules)).map_err(|error| error.to_string())?;
         let text = cassette.to_string();
         let again = Cassette::read("c.json", &text).map(|read| read.to_string());
         assert_eq!(again.as_ref(), Ok(&text), "{text}");
@@ -261,6 +266,10 @@ mod tests {
 
     fn path(text: &str) -> Rule {
         text.parse().expect("a rule")
+    }
+
+    fn counted(rules: &[Rule]) -> Rules {
+        Rules { list: rules.to_vec(), key: None }
     }
 
     #[test]
@@ -283,7 +292,7 @@ mod tests {
                 {"args": {"key": "7"}, "replies": [{"value": 7}]}]},
             "shop/list": {"definition": "d", "requests": [{"args": {}, "replies": [{"value": [{"id": 7}, {"id": 8}]}]}]}}}"#;
         let mut cassette = Cassette::read("c.json", text).expect("a cassette");
-        assert_eq!(cassette.scrub(&[path("shop/list:[].id")]).map_err(|error| error.to_string()), Ok(2));
+        assert_eq!(cassette.scrub(&counted(&[path("shop/list:[].id")])).map_err(|error| error.to_string()), Ok(2));
         let text = cassette.to_string();
         // 1 is not a replacement, since a request has it.
         for part in [
@@ -315,12 +324,12 @@ mod tests {
             Cassette::read("c.json", &text).expect("a cassette")
         };
         let rules = [Rule::pattern("[a-z]").expect("a pattern")];
-        let error = cassette("9").scrub(&rules).expect_err("the answers differ");
+        let error = cassette("9").scrub(&counted(&rules)).expect_err("the answers differ");
         let expected = "the rule [a-z] makes two requests of s/t equal that got different answers";
         assert_eq!(error.to_string(), expected);
         assert!(matches!(error, ScrubError::Merged(MergedRequests { request, .. }) if request == r#"{"q":"scrubbed-10"}"#));
         let mut same = cassette("1");
-        assert_eq!((same.scrub(&rules).ok(), same.requests()), (Some(10), 9), "equal answers do no harm");
+        assert_eq!((same.scrub(&counted(&rules)).ok(), same.requests()), (Some(10), 9), "equal answers do no harm");
     }
 
     #[test]
@@ -332,7 +341,7 @@ mod tests {
             );
             Cassette::read("c.json", &text).expect("a cassette")
         };
-        let (rules, mut all) = ([path("s/list:[].id")], Replacements::default());
+        let (rules, mut all) = ([path("s/list:[].id")], Replacements::new(None));
         let seven = r#"{"args": {"id": 7}, "replies": [{"value": "seven"}]}"#;
         assert!(cassette(seven).replace(&rules, &mut all).merged.is_empty());
         let one = r#"{"args": {"id": 1}, "replies": [{"value": "one"}]}"#;
@@ -351,7 +360,7 @@ mod tests {
                 {"args": {"key": "scrubbed-1"}, "replies": [{"value": false}]}]},
             "s/list": {"definition": "d", "requests": [{"args": {}, "replies": [{"value": [{"id": 7, "name": "ann"}]}]}]}}}"#;
         let mut cassette = Cassette::read("c.json", text).expect("a cassette");
-        let count = cassette.scrub(&[path("s/list:[].id"), path("s/list:[].name")]).map_err(|error| error.to_string());
+        let count = cassette.scrub(&counted(&[path("s/list:[].id"), path("s/list:[].name")])).map_err(|error| error.to_string());
         assert_eq!((count, cassette.requests()), (Ok(2), 5));
         let text = cassette.to_string();
         assert!(text.contains(r#"[{"id": 2, "name": "scrubbed-2"}]"#), "{text}");
@@ -365,7 +374,10 @@ mod tests {
         let text = r#"{"cassette": 1, "tools": {"s/t": {"definition": "d", "requests": [
             {"args": "{\"to\": \"\\ud800 ann\"}", "replies": [{"value": 1}]}]}}}"#;
         let mut cassette = Cassette::read("c.json", text).expect("a cassette");
-        assert_eq!(cassette.scrub(&[Rule::pattern("an+").expect("a pattern")]).map_err(|error| error.to_string()), Ok(1));
+        assert_eq!(
+            cassette.scrub(&counted(&[Rule::pattern("an+").expect("a pattern")])).map_err(|error| error.to_string()),
+            Ok(1)
+        );
         let text = cassette.to_string();
         assert!(text.contains("scrubbed-1") && !text.contains("ann"), "{text}");
         assert_eq!(Cassette::read("c.json", &text).map(|read| read.to_string()).as_ref(), Ok(&text));

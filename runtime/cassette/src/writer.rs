@@ -11,7 +11,7 @@ use ptc_runtime::log::{self, Level};
 
 use crate::Cassette;
 use crate::calls::{self, Observed};
-use crate::folder::{Folder, too_large};
+use crate::folder::{Folder, NotRecorded};
 use crate::private_file;
 use crate::scrub::{Replaced, Replacements, ScrubError};
 
@@ -80,14 +80,14 @@ impl Writer {
         unrecorded.finish();
         merged.finish();
         // A rule that selects nothing in one program may select something in others.
-        for rule in self.unused.take().into_iter().flatten().filter_map(|at| rules.get(at)) {
+        for rule in self.unused.take().into_iter().flatten().filter_map(|at| rules.list.get(at)) {
             log::line(Level::Warn, "a rule has no effect", &[("reason", &ScrubError::Unused(rule.clone()).to_string())]);
         }
     }
 
     fn write(&mut self, mut cassette: Cassette, calls: u64) -> io::Result<()> {
         let Folder { path, limits, rules, .. } = &*self.folder;
-        let Replaced { unused, merged } = cassette.replace(rules, &mut Replacements::default());
+        let Replaced { unused, merged } = cassette.replace(&rules.list, &mut Replacements::new(rules.key.as_ref()));
         self.unused = Some(match self.unused.take() {
             Some(earlier) => unused.into_iter().filter(|at| earlier.contains(at)).collect(),
             None => unused.into_iter().collect(),
@@ -98,7 +98,7 @@ impl Writer {
         let text = cassette.to_string();
         let bytes = text.len() as u64;
         if bytes > limits.bytes {
-            return Err(too_large(limits.bytes));
+            return Err(io::Error::other(NotRecorded::FileLimit(limits.bytes)));
         }
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
         let name = format!("{PREFIX}{time:016}-{}-{}{SUFFIX}", std::process::id(), self.next);

@@ -24,6 +24,8 @@ pub struct InterceptionSettings {
     pub scrub: Vec<ScrubPath>,
     /// Regular expressions whose matches are replaced in recorded answers.
     pub scrub_patterns: Vec<String>,
+    /// The environment variable with the secret key of the replacements. Without it they are counted.
+    pub scrub_key_env: Option<String>,
 }
 
 /// The place of values in the answers of a tool: `SERVER/TOOL:PATH`.
@@ -84,7 +86,7 @@ impl InterceptionSettings {
 
     /// Returns the contradictions of these settings. Each is a sentence.
     pub(super) fn contradictions(&self) -> Vec<&'static str> {
-        let has_rules = !self.scrub.is_empty() || !self.scrub_patterns.is_empty();
+        let has_rules = !self.scrub.is_empty() || !self.scrub_patterns.is_empty() || self.scrub_key_env.is_some();
         let contradictions = [
             (
                 self.record_dir.is_some() && self.cassette.is_some(),
@@ -101,7 +103,7 @@ impl InterceptionSettings {
             ),
             (
                 has_rules && !self.records(),
-                "--scrub and --scrub-pattern change what is recorded: give --record-dir, or --cassette-mode new-episodes",
+                "--scrub, --scrub-pattern and --scrub-key-env change what is recorded: give --record-dir, or --cassette-mode new-episodes",
             ),
         ];
         contradictions.into_iter().filter(|(holds, _)| *holds).map(|(_, sentence)| sentence).collect()

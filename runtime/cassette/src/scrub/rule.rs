@@ -1,10 +1,37 @@
-//! The rules, and why they cannot be applied.
+//! The rules with the key of their replacements, and why they cannot be applied.
 
 use std::fmt;
 use std::str::FromStr;
 
+use ptc_catalog::Catalog;
 use ptc_runtime::settings::ScrubPath;
 use regex::Regex;
+
+use super::key::{KeyError, ScrubKey};
+
+/// What is replaced, and by what.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    /// The rules.
+    pub list: Vec<Rule>,
+    /// The key that makes the replacements. Without one they are counted in each file.
+    pub key: Option<ScrubKey>,
+}
+
+impl Rules {
+    /// Returns rules whose replacements are made with the key in a variable of the environment, or counted without one.
+    ///
+    /// # Errors
+    ///
+    /// The variable has no valid key, an upstream of the catalog inherits it, or there are no rules for it.
+    pub fn new(list: Vec<Rule>, key_variable: Option<&str>, catalog: &Catalog) -> Result<Rules, KeyError> {
+        if list.is_empty() && key_variable.is_some() {
+            return Err(KeyError::NoRules);
+        }
+        let key = key_variable.map(|variable| ScrubKey::from_env(variable, catalog)).transpose()?;
+        Ok(Rules { list, key })
+    }
+}
 
 /// What is replaced.
 #[derive(Debug, Clone)]

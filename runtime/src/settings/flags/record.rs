@@ -64,4 +64,19 @@ pub(super) static ROWS: &[Flag] = &[
         group: Group::Recording,
         help: "Replace the matches of a regular expression in recorded answers and requests; can be repeated",
     },
+    Flag {
+        name: "scrub-key-env",
+        env: "PTC_RUNNER_MCP_SCRUB_KEY_ENV",
+        kind: Kind::Text {
+            shape: "<variable>",
+            expected: "the name of an environment variable",
+            set: |s, text| {
+                s.interception.scrub_key_env = Some(text.to_owned());
+                Some(())
+            },
+        },
+        default: Default::Unset("replacements are counted"),
+        group: Group::Recording,
+        help: "Environment variable with a secret key: equal texts get equal replacements in all recordings with this key",
+    },
 ];
