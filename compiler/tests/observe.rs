@@ -301,3 +301,28 @@ fn changed_shapes_are_reported() {
     let replaced = folder.run(&[&observe[..], &["--replace"]].concat(), true);
     assert!(replaced.stderr.contains("was observed to answer {:n integer}, which was {:m "), "{replaced:?}");
 }
+
+#[test]
+fn reads_of_places_that_no_answer_has_are_warnings() {
+    let folder = Folder::new();
+    folder.run(&["observe", "upstreams.json", "program.clj"], true).success();
+    for (read, warning) in [
+        ("(:n value)", None),
+        ("(:nn value)", Some("the value has no 'nn'")),
+        ("(:other value)", Some("the value has no 'other'")),
+        ("(:x (:n value))", Some("what is at [:n] is an integer, which has no 'x'")),
+    ] {
+        folder.write("read.clj", &format!(r#"(let [value (tool/value {{:server "s" :tool "count"}})] {read})"#));
+        let checked = folder.run(&["check-program", "upstreams.json", "read.clj", "--format", "short"], true);
+        let found: Vec<&str> = checked.stderr.lines().filter(|line| line.contains("PTC0814")).collect();
+        match warning {
+            None => assert!(found.is_empty() && checked.code == Some(0), "{read}: {checked:?}"),
+            Some(warning) => {
+                assert!(
+                    found.len() == 1 && found[0].contains("warning[PTC0814]") && found[0].contains(warning),
+                    "{read}: {checked:?}"
+                );
+            }
+        }
+    }
+}

@@ -184,10 +184,31 @@ pub fn with_observed_schemas(deployment: &Deployment) -> Option<Deployment> {
         let Some(definition) = Json::parse(&tool.definition).filter(|definition| declared_output(definition).is_none()) else {
             continue;
         };
-        tool.definition = definition.with("outputSchema", observed.schema.clone()).canonical();
+        tool.definition = definition.with("outputSchema", with_observed_names_only(&observed.schema)).canonical();
         has_any = true;
     }
     has_any.then_some(deployment)
+}
+
+/// Returns an observed schema that excludes names which no answer had. The lock file has the schema without this, because other answers
+/// may have further names.
+fn with_observed_names_only(schema: &Json) -> Json {
+    match schema {
+        Json::Object(members) => {
+            let inner = |(name, value): &(String, Json)| match (name.as_str(), value) {
+                ("properties", Json::Object(members)) => {
+                    let members = members.iter().map(|(name, schema)| (name.clone(), with_observed_names_only(schema)));
+                    (name.clone(), Json::Object(members.collect()))
+                }
+                _ => (name.clone(), with_observed_names_only(value)),
+            };
+            let closed = Json::Object(members.iter().map(inner).collect());
+            let is_open = closed.get("properties").is_some() && closed.get("additionalProperties").is_none();
+            if is_open { closed.with("additionalProperties", Json::Bool(false)) } else { closed }
+        }
+        Json::Array(items) => Json::Array(items.iter().map(with_observed_names_only).collect()),
+        other => other.clone(),
+    }
 }
 
 /// Returns how the list of a locked tool is paged, or `None` if neither the config nor the schemas of the tool tell.
