@@ -247,7 +247,7 @@ impl Upgrade<'_> {
             Some(config) => {
                 let other = quoted(&config.display().to_string());
                 if config.exists() {
-                    UnusableTests { is_of_other_config: true, ..unusable(format!("its config is {other}")) }
+                    UnusableTests { is_of_other_config: true, ..unusable(format!("they are tests of the config {other}")) }
                 } else {
                     UnusableTests { hint: hint(), ..unusable(format!("its config {other} does not exist")) }
                 }
