@@ -140,7 +140,10 @@ fn call_of_an_upstream_that_the_config_no_longer_has_breaks() {
 #[test]
 fn failure_that_a_test_expects_is_no_break() {
     let folder = shop();
-    folder.write("f.clj", "(fail (str \"total \" (:total (first (:items (tool/value {:server \"shop\" :tool \"list-orders\"}))))))");
+    folder.write(
+        "f.clj",
+        "(fail (str \"total \" (:total (first (:items (tool/value {:server \"shop\" :tool \"list-orders\"}))))))",
+    );
     let case = json!([{ "name": "f", "program": "f.clj", "cassette": "c.json", "expected_failure": "total" }]);
     folder.write("f_cases.json", &case.to_string());
     folder.write("shop.json", &folder.read("shop.json").replace("\"total\"", "\"sum\""));
