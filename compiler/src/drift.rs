@@ -4,7 +4,7 @@
 //! tool, and a note if everything that worked still works.
 //!
 //! - [`callers`]: the stored programs that call a tool.
-//! - [`cause`]: which changes can be the cause of what a program does.
+//! - [`cause`]: the changes of a tool, and which of them can be the cause of what a program does.
 //! - `input`: compares the inside of arguments.
 //! - [`markdown`]: the comparison as Markdown, for reviewers.
 //! - [`removed`]: members that an output schema no longer has.
@@ -38,7 +38,7 @@ use crate::lock::{Authorization, Lock, LockedTool, LockedUpstream, Observed};
 use crate::lower;
 use crate::source::Span;
 
-use cause::NO_LONGER_TAKES;
+use cause::Change;
 pub use summary::counts;
 
 /// Keywords of a schema whose members are names and not keywords.
@@ -119,7 +119,7 @@ pub fn compare(
         for (tool, changes) in found.tools {
             let operation = [new, old].iter().find_map(|lock| operation_of(lock.upstreams.get(name)?.tools.get(&tool)?));
             let subject = Subject { operation, ..Subject::upstream(name).tool(&tool) };
-            for (code, what) in changes {
+            for Change { code, what, .. } in changes {
                 let message = format!("{} of {} {what}", quoted(&tool), quoted(name));
                 diagnostics.push(finding(code, &message, subject.clone().change(&what), pinned.tool(name, &tool)));
             }
@@ -151,7 +151,7 @@ pub struct Changes {
     /// The change of the server's instructions, as part of a sentence.
     pub instructions: Option<String>,
     /// Changes of its tools, by exposed name. No list is empty.
-    pub tools: BTreeMap<String, Vec<(Code, String)>>,
+    pub tools: BTreeMap<String, Vec<Change>>,
     /// The changed tools through which programs break, as their tests or their texts show.
     pub breaking: BTreeSet<String>,
     /// The files of its document that differ, if the document has several and tools changed.
@@ -192,8 +192,8 @@ pub fn changes(name: &str, old: Option<&LockedUpstream>, new: Option<&LockedUpst
     let (before, after) = (&old.unwrap_or(&nothing).tools, &new.unwrap_or(&nothing).tools);
     for tool in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
         let changes = match (before.get(tool), after.get(tool)) {
-            (None, Some(_)) => vec![(Code::ToolAdded, "is new".to_owned())],
-            (Some(_), None) => vec![(Code::ToolRemoved, "is gone".to_owned())],
+            (None, Some(_)) => vec![Change::new(Code::ToolAdded, "is new")],
+            (Some(_), None) => vec![Change::new(Code::ToolRemoved, "is gone")],
             (Some(before), Some(after)) => tool_changes(name, tool, before, after),
             (None, None) => Vec::new(),
         };
@@ -277,13 +277,13 @@ fn replaced(was: &str, now: &str) -> String {
 }
 
 /// Returns all differences between two definitions of one tool.
-fn tool_changes(server: &str, name: &str, before: &LockedTool, after: &LockedTool) -> Vec<(Code, String)> {
+fn tool_changes(server: &str, name: &str, before: &LockedTool, after: &LockedTool) -> Vec<Change> {
     let mut out = Vec::new();
-    out.extend(credential_change(before, after).map(|what| (Code::RequestChanged, what.to_owned())));
+    out.extend(credential_change(before, after).map(|what| Change::new(Code::RequestChanged, what)));
     if before.digest != after.digest {
         out.extend(definition_changes(server, name, before, after));
     }
-    out.extend(observed_change(before, after).map(|what| (Code::ObservedChanged, what)));
+    out.extend(observed_change(before, after).map(|what| Change::new(Code::ObservedChanged, what)));
     out
 }
 
@@ -325,7 +325,7 @@ fn needed_credentials(tool: &LockedTool) -> BTreeSet<BTreeSet<&SchemeKind>> {
     if any_of.iter().any(BTreeSet::is_empty) { BTreeSet::new() } else { any_of }
 }
 
-fn definition_changes(server: &str, name: &str, before: &LockedTool, after: &LockedTool) -> Vec<(Code, String)> {
+fn definition_changes(server: &str, name: &str, before: &LockedTool, after: &LockedTool) -> Vec<Change> {
     let (old, new) = (lower::tool(server, name, before), lower::tool(server, name, after));
     let mut out = Vec::new();
     let takes_any = input::takes_any_argument(after.definition.get("inputSchema"));
@@ -335,26 +335,33 @@ fn definition_changes(server: &str, name: &str, before: &LockedTool, after: &Loc
     let said = |tool: &LockedTool| tool.definition.get("description").and_then(Json::as_str).unwrap_or_default().to_owned();
     let (said_before, said_after) = (said(before), said(after));
     if said_before != said_after {
-        out.push((Code::DescriptionChanged, format!("{SAYS}{}", replaced(&said_before, &said_after))));
+        out.push(Change::new(Code::DescriptionChanged, format!("{SAYS}{}", replaced(&said_before, &said_after))));
     }
     if out.is_empty() {
-        out.push((Code::DefinitionChanged, format!("differs in {}", differing(&before.definition, &after.definition))));
+        out.push(Change::new(
+            Code::DefinitionChanged,
+            format!("differs in {}", differing(&before.definition, &after.definition)),
+        ));
     }
     out
 }
 
 /// Reports removed and new arguments, and changed types. Returns the arguments whose types are reported. `takes_any`:
 /// whether the new schema takes every argument, so that none is refused.
-fn arguments<'t>(old: &'t Tool, new: &'t Tool, takes_any: bool, out: &mut Vec<(Code, String)>) -> BTreeSet<&'t str> {
+fn arguments<'t>(old: &'t Tool, new: &'t Tool, takes_any: bool, out: &mut Vec<Change>) -> BTreeSet<&'t str> {
     let mut reported = BTreeSet::new();
     let by_name = |tool: &'t Tool| tool.args.iter().map(|arg| (arg.name.as_str(), arg)).collect::<BTreeMap<_, _>>();
     let (before, now) = (by_name(old), by_name(new));
     for arg in &old.args {
         match now.get(arg.name.as_str()) {
             None if takes_any => {
-                out.push((Code::InputChanged, format!("no longer describes {}, and takes any arguments", quoted(&arg.name))));
+                let what = format!("no longer describes {}, and takes any arguments", quoted(&arg.name));
+                out.push(Change::new(Code::InputChanged, what).passing(&arg.name));
             }
-            None => out.push((Code::InputBreaking, format!("{NO_LONGER_TAKES}{}", quoted(&arg.name)))),
+            None => {
+                let what = format!("no longer takes {}", quoted(&arg.name));
+                out.push(Change::new(Code::InputBreaking, what).passing(&arg.name));
+            }
             Some(now) => {
                 if argument(arg, now, out) {
                     reported.insert(arg.name.as_str());
@@ -365,38 +372,43 @@ fn arguments<'t>(old: &'t Tool, new: &'t Tool, takes_any: bool, out: &mut Vec<(C
     for arg in new.args.iter().filter(|arg| !before.contains_key(arg.name.as_str())) {
         let name = quoted(&arg.name);
         out.push(if arg.required {
-            (Code::InputBreaking, format!("needs the new argument {name}"))
+            Change::new(Code::InputBreaking, format!("needs the new argument {name}")).lacking(&arg.name)
         } else {
-            (Code::InputWidened, format!("takes the new argument {name}"))
+            Change::new(Code::InputWidened, format!("takes the new argument {name}"))
         });
     }
     match (old.closed, new.closed) {
-        (false, true) => out.push((Code::InputBreaking, "refuses arguments that it does not name".to_owned())),
-        (true, false) => out.push((Code::InputWidened, "takes arguments that it does not name".to_owned())),
+        (false, true) => {
+            let change = Change::new(Code::InputBreaking, "refuses arguments that it does not name");
+            out.push(change.passing_others(new.args.iter().map(|arg| arg.name.as_str())));
+        }
+        (true, false) => out.push(Change::new(Code::InputWidened, "takes arguments that it does not name")),
         _ => {}
     }
     reported
 }
 
 /// Reports changes of one argument. Returns whether a change of its types or values is reported.
-fn argument(old: &Arg, new: &Arg, out: &mut Vec<(Code, String)>) -> bool {
+fn argument(old: &Arg, new: &Arg, out: &mut Vec<Change>) -> bool {
     let name = quoted(&new.name);
     match (old.required, new.required) {
-        (false, true) => out.push((Code::InputBreaking, format!("now requires {name}"))),
-        (true, false) => out.push((Code::InputWidened, format!("no longer requires {name}"))),
+        (false, true) => {
+            out.push(Change::new(Code::InputBreaking, format!("now requires {name}")).lacking(&new.name));
+        }
+        (true, false) => out.push(Change::new(Code::InputWidened, format!("no longer requires {name}"))),
         _ => {}
     }
-    input::kinds(&name, old, new, out)
+    input::kinds(&new.name, old, new, out)
 }
 
 /// Compares the schemas beyond names, types and enumerations of arguments. `reported`: arguments already covered by another
 /// finding.
-fn schemas(before: &Json, after: &Json, reported: &BTreeSet<&str>, out: &mut Vec<(Code, String)>) {
+fn schemas(before: &Json, after: &Json, reported: &BTreeSet<&str>, out: &mut Vec<Change>) {
     let nothing = Json::object();
     let [old, new] = [before, after].map(|definition| definition.get("inputSchema").unwrap_or(&nothing));
     input::compare(old, new, reported, out);
     if before.get("outputSchema").map(without_annotations) != after.get("outputSchema").map(without_annotations) {
-        out.push((Code::OutputChanged, shape(before, after)));
+        out.push(Change::new(Code::OutputChanged, shape(before, after)));
     }
     request::compare(before, after, out);
 }
@@ -442,10 +454,13 @@ fn ordered(list: Json) -> Json {
 }
 
 /// Reports changes of a tool's declared effects.
-fn annotations(before: Annotations, after: Annotations, out: &mut Vec<(Code, String)>) {
+fn annotations(before: Annotations, after: Annotations, out: &mut Vec<Change>) {
     let may_destroy = |declared| Effect::new(declared, None).may_destroy();
     if may_destroy(after) && !may_destroy(before) {
-        out.push((Code::BecameDestructive, "no longer says that it is harmless: it may change or destroy things".to_owned()));
+        out.push(Change::new(
+            Code::BecameDestructive,
+            "no longer says that it is harmless: it may change or destroy things".to_owned(),
+        ));
     } else if before != after {
         let flags = [
             ("readOnlyHint", before.read_only, after.read_only),
@@ -464,7 +479,7 @@ fn annotations(before: Annotations, after: Annotations, out: &mut Vec<(Code, Str
                 _ => None,
             })
             .collect();
-        out.push((Code::AnnotationChanged, changed.join(", ")));
+        out.push(Change::new(Code::AnnotationChanged, changed.join(", ")));
     }
 }
 

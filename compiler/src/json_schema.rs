@@ -1,7 +1,9 @@
 //! Reads the parts of JSON Schema that a call needs: arguments, types and bounds.
 //!
+//! - [`alternatives`]: several schemas of which a value satisfies one.
 //! - `mismatch`: values that a schema refuses.
 
+pub mod alternatives;
 pub(crate) mod mismatch;
 
 use std::cell::Cell;
@@ -64,6 +66,19 @@ impl<'a> Members<'a> {
         if self.needed.insert(name) {
             self.required.push(name);
         }
+    }
+
+    /// Adds what alternatives have in common, and their members.
+    fn branches(&mut self, branches: &[Members<'a>]) {
+        if let Some(first) = branches.first() {
+            self.closed |= branches.iter().all(|b| b.closed);
+            for name in &first.required {
+                if branches.iter().all(|b| b.requires(name)) {
+                    self.require(name);
+                }
+            }
+        }
+        self.alternatives(branches);
     }
 
     /// Adds the members of alternatives. A member of several alternatives admits what one of them admits.
@@ -344,15 +359,7 @@ impl<'a> Schema<'a> {
                     inner
                 })
                 .collect();
-            if let Some(first) = branches.first() {
-                out.closed |= branches.iter().all(|b| b.closed);
-                for name in &first.required {
-                    if branches.iter().all(|b| b.requires(name)) {
-                        out.require(name);
-                    }
-                }
-            }
-            out.alternatives(&branches);
+            out.branches(&branches);
         }
     }
 

@@ -95,7 +95,63 @@ fn programs_that_cannot_be_compared_are_named() {
     folder.write("shop_test.clj", &TESTS.replace("(= 15 ", "(= 16 "));
     let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
     assert!(of_programs(&found).contains(&"PTC0813 warning sum.clj 1 1".to_owned()), "{found:?}");
-    assert!(found.stdout.contains("its test fails with the pinned tools"), "{found:?}");
+    let before = "`sum.clj` was broken before as well, with the pinned tools: its test fails";
+    assert!(found.stdout.contains(before), "{found:?}");
+}
+
+#[test]
+fn tests_that_cannot_be_run_are_named_in_every_format() {
+    let folder = changed("shop_test.clj");
+    folder.write("shop_test.clj", &TESTS.replace("c.json", "lost.json"));
+    store(&folder, &[("number", COUNT)]);
+    let reason = "the tests of `shop_test.clj` are not run: cannot read `lost.json`";
+    for format in ["full", "short", "json", "sarif", "markdown", "github"] {
+        let found = folder.run(&["diff", "upstreams.json", "--format", format], false);
+        let said = format!("{}{}", found.stdout, found.stderr).replace("%60", "`");
+        assert!(said.contains("PTC0815") && said.contains(reason), "{format}: {said}");
+    }
+    let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
+    // The program of the first test is known by name only, and its text is compared nevertheless.
+    let expected = ["PTC0815 warning shop_test.clj 1 1", "PTC0812 error sum.clj 2 16", "PTC0813 note number.clj 1 1"];
+    let mut names = of_programs(&found);
+    names.sort();
+    let mut expected = expected.map(str::to_owned);
+    expected.sort();
+    assert!(expected.iter().all(|line| names.contains(line)), "{names:?} {found:?}");
+    // Tests that cannot be run count like programs that cannot be compared, and not as changes that break a program.
+    folder.write("sum.clj", COUNT);
+    let status = |threshold: &str| folder.run(&["diff", "upstreams.json", "--fail-on", threshold], false).code;
+    assert_eq!([status("error"), status("warning")], [Some(0), Some(1)]);
+    let missing = folder.run(&["diff", "upstreams.json", "--tests", "none_test.clj"], false);
+    assert!(missing.code == Some(2) && missing.stderr.contains("none_test.clj"), "{missing:?}");
+}
+
+#[test]
+fn call_of_an_upstream_that_the_config_no_longer_has_breaks() {
+    let folder = shop();
+    store(&folder, &[("number", COUNT)]);
+    folder.write("upstreams.json", &folder.read("upstreams.json").replace(r#""shop":"#, r#""store":"#));
+    let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
+    let broken = finding(&found, "PTC0802", "number.clj");
+    let hints = broken["hints"].as_array().unwrap();
+    assert!(hints.contains(&json!("the config has no upstream `shop` any more, which the lock file has")), "{broken:#}");
+}
+
+#[test]
+fn failure_that_a_test_expects_is_no_break() {
+    let folder = shop();
+    folder.write(
+        "f.clj",
+        "(fail (str \"total \" (:total (first (:items (tool/value {:server \"shop\" :tool \"list-orders\"}))))))",
+    );
+    let case = json!([{ "name": "f", "program": "f.clj", "cassette": "c.json", "expected_failure": "total" }]);
+    folder.write("f_cases.json", &case.to_string());
+    folder.write("shop.json", &folder.read("shop.json").replace("\"total\"", "\"sum\""));
+    let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
+    let finding = finding(&found, "PTC0812", "f.clj");
+    assert_eq!(finding["severity"], "error", "the text reads a required member: {finding:#}");
+    let message = finding["message"].as_str().unwrap();
+    assert!(message.starts_with("`f.clj` gives another value with the current tools: it fails with "), "{message}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The calls in the text of a program, with the tools that they name.
 
+use std::collections::BTreeSet;
+
 use ptc_catalog::Catalog;
 use ptc_lisp::{Program, Span};
 
@@ -10,8 +12,8 @@ pub(crate) struct CallSite {
     pub(crate) tool: (String, String),
     /// The upstream and the tool as the program writes them.
     pub(crate) written: String,
-    /// The names of the arguments that are literals.
-    pub(crate) arguments: Vec<String>,
+    /// The names of the arguments. `None` if they are computed.
+    pub(crate) arguments: Option<BTreeSet<String>>,
 }
 
 /// Returns the calls of a program, in the order of its text. There are none if it does not compile. Tools are searched in all
@@ -21,7 +23,7 @@ pub(crate) fn call_sites(program: &str, catalogs: [&'static Catalog; 2]) -> Vec<
     let sites = program.tool_calls().into_iter().filter_map(|site| {
         let (server, tool) = (site.server?, site.tool?);
         let exposed = catalogs.iter().find_map(|catalog| Some(catalog.upstream(&server)?.tool(&tool)?.name))?;
-        let arguments = site.args.unwrap_or_default().into_iter().map(|(name, _)| name).collect();
+        let arguments = site.args.map(|args| args.into_iter().map(|(name, _)| name).collect());
         let written = format!("{server}/{tool}");
         Some(CallSite { span: site.span, tool: (server, exposed.to_owned()), written, arguments })
     });

@@ -2,6 +2,7 @@
 
 mod compared;
 mod removed_reads;
+mod untested;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -96,16 +96,26 @@ pub(crate) fn check_stored(config: &Config, programs: &[ir::Program], catalogs: 
 
 /// Returns the tools that each stored program may call. A program that does not compile calls none; `--check` reports it.
 pub(crate) fn callers(programs: &[ir::Program]) -> Vec<Caller> {
-    let called = |program: &ir::Program| {
-        let compiled = Program::compile(&program.source).ok();
-        let tools = compiled.map(|compiled| ptc_check::called_tools(&compiled)).unwrap_or_default();
-        tools.into_iter().map(|called| (called.server, called.tool)).collect()
-    };
-    programs.iter().map(|program| Caller { program: program.name.clone(), calls: called(program) }).collect()
+    programs.iter().map(|program| caller(&program.name, &program.source)).collect()
 }
 
-/// Returns the findings about stored programs with the tools of a new lock, without those that they have with the old lock too.
-pub(crate) fn new_findings(config: &Config, programs: &[ir::Program], old: &Lock, new: &Lock) -> Diagnostics {
+/// Returns the tools that a program may call.
+pub(crate) fn caller(name: &str, source: &str) -> Caller {
+    let compiled = Program::compile(source).ok();
+    let called = compiled.map(|compiled| ptc_check::called_tools(&compiled)).unwrap_or_default();
+    Caller { program: name.to_owned(), calls: called.into_iter().map(|called| (called.server, called.tool)).collect() }
+}
+
+/// The findings about stored programs with the tools of a new lock.
+pub(crate) struct NewFindings {
+    /// Those that the programs do not have with the old lock.
+    pub(crate) new: Diagnostics,
+    /// The errors of calls that fail with the old lock too.
+    pub(crate) old_errors: Vec<Diagnostic>,
+}
+
+/// Compares the findings about stored programs with the tools of two locks.
+pub(crate) fn new_findings(config: &Config, programs: &[ir::Program], old: &Lock, new: &Lock) -> NewFindings {
     let check = |lock: &Lock| {
         let mut found = Diagnostics::default();
         // Make the tables only if there are programs to check against them, because the tables of many tools take a while.
@@ -118,9 +128,39 @@ pub(crate) fn new_findings(config: &Config, programs: &[ir::Program], old: &Lock
     };
     let (before, after) = (check(old), check(new));
     let known = before.sorted();
-    let mut found = Diagnostics::default();
-    found.extend(after.sorted().into_iter().filter(|finding| !known.contains(finding)).cloned());
+    let mut found = NewFindings { new: Diagnostics::default(), old_errors: Vec::new() };
+    for finding in after.sorted() {
+        let has_place =
+            |other: &Diagnostic| other.primary.as_ref().map(|at| &at.place) == finding.primary.as_ref().map(|at| &at.place);
+        let is_same = |other: &Diagnostic| other.code == finding.code && has_place(other);
+        if let Some(upstream) = removed_upstream(config, programs, old, finding) {
+            let hint = format!("the config has no upstream {} any more, which the lock file has", quoted(&upstream));
+            found.new.push(finding.clone().hint(hint));
+        } else if finding.severity != Severity::Error {
+            // A similar name in the hint may be another one.
+            if !known.iter().any(|other| is_same(other) && other.message == finding.message) {
+                found.new.push(finding.clone());
+            }
+        } else if known.iter().any(|other| is_same(other)) {
+            found.old_errors.push(finding.clone());
+        } else {
+            found.new.push(finding.clone());
+        }
+    }
     found
+}
+
+/// Returns the upstream of a failing call, if the lock has it and the config does not. The call did not fail with that lock.
+fn removed_upstream(config: &Config, programs: &[ir::Program], lock: &Lock, finding: &Diagnostic) -> Option<String> {
+    let place = &finding.primary.as_ref().filter(|_| finding.code == Code::CallFails)?.place;
+    let is_removed = |server: &&String| lock.upstreams.contains_key(*server) && !config.upstreams.contains_key(*server);
+    let program = programs.iter().find(|program| program.file == place.file)?;
+    if lock.upstreams.keys().all(|name| config.upstreams.contains_key(name)) {
+        return None;
+    }
+    let sites = Program::compile(&program.source).ok()?.tool_calls();
+    let around = sites.iter().filter(|site| site.span.start <= place.range.start && place.range.end <= site.span.end);
+    around.filter_map(|site| site.server.as_ref()).find(is_removed).cloned()
 }
 
 /// Reports each `data/NAME` that `args` of the program's entry does not declare.

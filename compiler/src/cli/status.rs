@@ -50,6 +50,11 @@ impl Failure {
         self.hint = Some(hint.into());
         self
     }
+
+    /// Returns the message and the advice.
+    pub(crate) fn into_parts(self) -> (String, Option<String>) {
+        (self.message, self.hint)
+    }
 }
 
 impl fmt::Display for Failure {

@@ -188,6 +188,7 @@ codes! {
     ProgramBreaks = "PTC0812" Error "a program that the current tools break";
     ProgramUnaffected = "PTC0813" Note "what is known of a program whose tools may have changed";
     PathNotObserved = "PTC0814" Warning "a place in a result that no observed answer has";
+    TestsNotRun = "PTC0815" Warning "tests that `diff` and `update` cannot run";
 
     PromptTooLarge = "PTC0901" Error "an answer to tools/list that is larger than --max-prompt-bytes";
     CommandNotInImage = "PTC0902" Warning "a command that the image lacks";

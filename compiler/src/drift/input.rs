@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cause::NO_LONGER_TAKES;
+use super::cause::Change;
 use super::without_annotations;
 use crate::diag::{Code, quoted};
 use crate::ir::Arg;
@@ -75,7 +75,7 @@ const SHOWN: usize = 80;
 
 /// Reports how two input schemas differ beyond names, types and enumerations of arguments. `reported` has the arguments already
 /// covered by another finding.
-pub(super) fn compare(before: &Json, after: &Json, reported: &BTreeSet<&str>, out: &mut Vec<(Code, String)>) {
+pub(super) fn compare(before: &Json, after: &Json, reported: &BTreeSet<&str>, out: &mut Vec<Change>) {
     let mut walk = Walk { old: Schema::new(before), new: Schema::new(after), seen: BTreeSet::new(), out };
     let (known, members) = (walk.old.members(before), walk.new.members(after));
     let mut prose = Vec::new();
@@ -92,29 +92,31 @@ pub(super) fn compare(before: &Json, after: &Json, reported: &BTreeSet<&str>, ou
         }
     }
     let start = walk.out.len();
-    walk.keywords("its arguments", before, after);
+    walk.keywords(None, before, after);
     let reported = !reported.is_empty() || walk.out.len() > start;
-    walk.combined("its arguments", before, after, reported);
+    walk.combined(None, before, after, reported);
     // A shared definition may be used at a place that was not compared.
     if walk.out.is_empty() && used_definitions(before) != used_definitions(after) {
-        walk.out.push((Code::InputChanged, "bounds its arguments differently".to_owned()));
+        walk.out.push(Change::new(Code::InputChanged, "bounds its arguments differently"));
     }
     if words(&around(before)) != words(&around(after)) {
         prose.push("its arguments".to_owned());
     }
     if !prose.is_empty() {
-        out.push((Code::DescriptionChanged, format!("describes {} differently", prose.join(", "))));
+        out.push(Change::new(Code::DescriptionChanged, format!("describes {} differently", prose.join(", "))));
     }
 }
 
-/// Reports changes of the types and values that an argument accepts. Returns whether there are any.
-pub(super) fn kinds(name: &str, old: &Arg, new: &Arg, out: &mut Vec<(Code, String)>) -> bool {
+/// Reports changes of the types and values that an argument, or a place inside of one, accepts. Returns whether there are any.
+pub(super) fn kinds(place: &str, old: &Arg, new: &Arg, out: &mut Vec<Change>) -> bool {
+    let name = quoted(place);
+    let mut add = |code, what: String| out.push(Change::new(code, what).passing(place));
     let lost = ptc_catalog::Type::ALL.iter().any(|(kind, _)| old.types.admits(*kind) && !new.types.admits(*kind));
     let won = ptc_catalog::Type::ALL.iter().any(|(kind, _)| new.types.admits(*kind) && !old.types.admits(*kind));
     if lost {
-        out.push((Code::InputBreaking, format!("takes {} for {name}, which was {}", new.label, old.label)));
+        add(Code::InputBreaking, format!("takes {} for {name}, which was {}", new.label, old.label));
     } else if won {
-        out.push((Code::InputWidened, format!("takes {} for {name}, which was {}", new.label, old.label)));
+        add(Code::InputWidened, format!("takes {} for {name}, which was {}", new.label, old.label));
     }
     // An empty list means that every value is allowed.
     let refused: Vec<&str> = match (old.allowed.as_slice(), new.allowed.as_slice()) {
@@ -128,10 +130,10 @@ pub(super) fn kinds(name: &str, old: &Arg, new: &Arg, out: &mut Vec<(Code, Strin
         (before, now) => beyond(now, before),
     };
     if !refused.is_empty() {
-        out.push((Code::InputBreaking, format!("refuses {} for {name}", one_line(&refused.join(", "), SHOWN))));
+        add(Code::InputBreaking, format!("refuses {} for {name}", one_line(&refused.join(", "), SHOWN)));
     }
     if !admitted.is_empty() {
-        out.push((Code::InputWidened, format!("now takes {} for {name}", one_line(&admitted.join(", "), SHOWN))));
+        add(Code::InputWidened, format!("now takes {} for {name}", one_line(&admitted.join(", "), SHOWN)));
     }
     lost || won || !admitted.is_empty() || !refused.is_empty()
 }
@@ -165,7 +167,7 @@ struct Walk<'a, 'o> {
     new: Schema<'a>,
     /// Pairs that were compared. A schema may contain itself, and many schemas may share one.
     seen: BTreeSet<(*const Json, *const Json)>,
-    out: &'o mut Vec<(Code, String)>,
+    out: &'o mut Vec<Change>,
 }
 
 impl<'a> Walk<'a, '_> {
@@ -175,7 +177,7 @@ impl<'a> Walk<'a, '_> {
         let (was, now) = (self.old.body(was), self.new.body(now));
         let is_wrapped = !std::ptr::eq(outer_was, was) || !std::ptr::eq(outer_now, now);
         if is_wrapped && outer_was.get("default") != outer_now.get("default") {
-            self.keyword("default", &path.shown(), outer_was, outer_now);
+            self.keyword("default", Some(path), outer_was, outer_now);
         }
         if !self.seen.insert((std::ptr::from_ref(was), std::ptr::from_ref(now))) {
             return;
@@ -189,9 +191,9 @@ impl<'a> Walk<'a, '_> {
         if let (Some(was), Some(now)) = (others(was), others(now)) {
             self.nested(&path.member("*"), was, now);
         }
-        self.keywords(&path.shown(), was, now);
+        self.keywords(Some(path), was, now);
         let reported = reported || self.out.len() > start;
-        self.combined(&path.shown(), was, now, reported);
+        self.combined(Some(path), was, now, reported);
     }
 
     /// Like [`Walk::inside`], but for a position below an argument, whose types and values have not been compared yet.
@@ -203,7 +205,7 @@ impl<'a> Walk<'a, '_> {
     /// only, since it is not known which of the old ones became which of the new ones.
     fn alternatives(&mut self, path: &Path, was: &[&'a Json], now: &[&'a Json]) {
         let (old, new) = (self.old.union("", was, false), self.new.union("", now, false));
-        let reported = kinds(&path.shown(), &old, &new, self.out);
+        let reported = kinds(&path.0, &old, &new, self.out);
         if let ([was], [now]) = (was, now) {
             self.inside(path, was, now, reported);
         }
@@ -215,40 +217,43 @@ impl<'a> Walk<'a, '_> {
         for (name, _) in &old.properties {
             match new.get(name) {
                 None if takes_any_member => {
-                    let name = path.member(name).shown();
-                    self.out.push((Code::InputChanged, format!("no longer describes {name}, and takes any members there")));
+                    let (member, code) = (path.member(name), Code::InputChanged);
+                    self.add(&member, code, format!("no longer describes {}, and takes any members there", member.shown()));
                 }
-                None => self.out.push((Code::InputBreaking, format!("{NO_LONGER_TAKES}{}", path.member(name).shown()))),
+                None => {
+                    let member = path.member(name);
+                    self.add(&member, Code::InputBreaking, format!("no longer takes {}", member.shown()));
+                }
                 Some(_) => self.alternatives(&path.member(name), old.schemas(name), new.schemas(name)),
             }
         }
         for (name, _) in new.properties.iter().filter(|(name, _)| old.get(name).is_none()) {
             if !new.requires(name) {
-                self.out.push((Code::InputWidened, format!("takes the new member {}", path.member(name).shown())));
+                self.add(path, Code::InputWidened, format!("takes the new member {}", path.member(name).shown()));
             }
         }
         for name in new.required.iter().filter(|name| !old.requires(name)) {
-            self.out.push((Code::InputBreaking, format!("now requires {}", path.member(name).shown())));
+            self.add(path, Code::InputBreaking, format!("now requires {}", path.member(name).shown()));
         }
         for name in old.required.iter().filter(|name| !new.requires(name)) {
             // Removed members are reported elsewhere.
             if new.get(name).is_some() || old.get(name).is_none() {
-                self.out.push((Code::InputWidened, format!("no longer requires {}", path.member(name).shown())));
+                self.add(path, Code::InputWidened, format!("no longer requires {}", path.member(name).shown()));
             }
         }
         match (old.closed, new.closed) {
             (false, true) => {
-                self.out.push((Code::InputBreaking, format!("refuses members of {} that it does not name", path.shown())));
+                self.add(path, Code::InputBreaking, format!("refuses members of {} that it does not name", path.shown()));
             }
             (true, false) => {
-                self.out.push((Code::InputWidened, format!("takes members of {} that it does not name", path.shown())));
+                self.add(path, Code::InputWidened, format!("takes members of {} that it does not name", path.shown()));
             }
             _ => {}
         }
     }
 
-    /// Compares bounds, and all other keywords that do not contain an inner schema.
-    fn keywords(&mut self, name: &str, was: &Json, now: &Json) {
+    /// Compares bounds, and all other keywords that do not contain an inner schema. Without a path, those of all arguments together.
+    fn keywords(&mut self, path: Option<&Path>, was: &Json, now: &Json) {
         let keys: BTreeSet<&str> = was.members().iter().chain(now.members()).map(|(key, _)| key.as_str()).collect();
         for key in keys {
             let is_compared = KNOWN.contains(&key)
@@ -258,18 +263,23 @@ impl<'a> Walk<'a, '_> {
             let (from, to) = (was.get(key), now.get(key));
             let is_silent = REFUSING.contains(&key) && !says(from) && !says(to);
             if !is_compared && !is_silent && from.map(without_annotations) != to.map(without_annotations) {
-                self.keyword(key, name, was, now);
+                self.keyword(key, path, was, now);
             }
         }
     }
 
-    fn keyword(&mut self, key: &str, name: &str, was: &Json, now: &Json) {
+    fn keyword(&mut self, key: &str, path: Option<&Path>, was: &Json, now: &Json) {
         let (from, to) = (was.get(key), now.get(key));
-        self.out.push((direction(key, from, to), keyword_change(key, name, from, to)));
+        self.out.push(keyword_change(direction(key, from, to), key, path, from, to));
+    }
+
+    /// Adds a change at a path.
+    fn add(&mut self, path: &Path, code: Code, what: String) {
+        self.out.push(Change::new(code, what).passing(&path.0));
     }
 
     /// Compares alternatives and parts, unless a change of the resulting types or values has been reported.
-    fn combined(&mut self, name: &str, was: &Json, now: &Json, reported: bool) {
+    fn combined(&mut self, path: Option<&Path>, was: &Json, now: &Json, reported: bool) {
         let of = |schema: &Json| COMBINING.map(|key| schema.get(key).map(without_annotations));
         if reported || of(was) == of(now) {
             return;
@@ -286,7 +296,7 @@ impl<'a> Walk<'a, '_> {
         for key in COMBINING {
             let (from, to) = (was.get(key), now.get(key));
             if from.map(without_annotations) != to.map(without_annotations) {
-                self.out.push((code, keyword_change(key, name, from, to)));
+                self.out.push(keyword_change(code, key, path, from, to));
             }
         }
     }
@@ -324,12 +334,18 @@ fn is_object(node: Option<&Json>) -> bool {
 }
 
 /// Describes a keyword that changed, appeared or disappeared.
-fn keyword_change(key: &str, name: &str, from: Option<&Json>, to: Option<&Json>) -> String {
+fn keyword_change(code: Code, key: &str, path: Option<&Path>, from: Option<&Json>, to: Option<&Json>) -> Change {
     let shown = |value: &Json| one_line(&value.canonical(), SHOWN);
-    match (from, to) {
+    let name = path.map_or_else(|| "its arguments".to_owned(), Path::shown);
+    let what = match (from, to) {
         (Some(from), Some(to)) => format!("now has `{key}` {} for {name}, which was {}", shown(to), shown(from)),
         (None, Some(to)) => format!("now has `{key}` {} for {name}", shown(to)),
         (from, None) => format!("no longer has `{key}` {} for {name}", from.map(shown).unwrap_or_default()),
+    };
+    let change = Change::new(code, what);
+    match path {
+        Some(path) => change.passing(&path.0),
+        None => change,
     }
 }
 

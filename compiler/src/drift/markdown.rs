@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::callers::{Caller, Callers};
+use super::cause::Change;
 use super::severity::BreakingTools;
 use super::summary::{Depth, Line, Summary, counts, lines, severities, upstreams};
 use super::{Changes, Count, severity};
@@ -79,7 +80,7 @@ fn overview(all: &Comparison<'_>, summaries: &[Summary<'_>]) -> String {
     // Tools of an upstream that is new did not change.
     let known = || summaries.iter().filter(|summary| !summary.is_new);
     let severity_of =
-        |found: &Changes, tool: &String, changes: &[(Code, String)]| severity::of_tool(changes, found.breaking.contains(tool));
+        |found: &Changes, tool: &String, changes: &[Change]| severity::of_tool(changes, found.breaking.contains(tool));
     let tools = || known().flat_map(|summary| summary.found.tools.iter().map(|(tool, changes)| (&summary.found, tool, changes)));
     let by_severity =
         severities(|wanted| tools().filter(|(found, tool, changes)| severity_of(found, tool, changes) == wanted).count());

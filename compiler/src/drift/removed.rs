@@ -37,7 +37,7 @@ enum Kept {
 pub fn removed(old: &Json, new: &Json) -> Option<Removed> {
     let shape = |kept| {
         let walk = Walk { old: Schema::new(old), new: Schema::new(new), kept, left: Cell::new(MAX_PARTS) };
-        walk.shape(old, new, 0)
+        walk.shape(&[old], &[new], 0)
     };
     let (without, with_removed) = (shape(Kept::None), shape(Kept::All));
     (without != with_removed).then(|| Removed { without, with_removed_optional: shape(Kept::Optional), with_removed })
@@ -52,42 +52,47 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn shape(&self, old: &'a Json, new: &'a Json, depth: usize) -> Json {
+    /// Returns the shape of values that satisfy one of the schemas on each side. Which of the old ones became which of the new ones is
+    /// not known, so that a member is removed if none of the new ones has it.
+    fn shape(&self, old: &[&'a Json], new: &[&'a Json], depth: usize) -> Json {
         let left = self.left.get();
         self.left.set(left.saturating_sub(1));
         if depth > MAX_DEPTH || left == 0 {
             return Json::object();
         }
-        let (old, new) = (self.old.body(old), self.new.body(new));
-        if let (Some(old), Some(new)) = (self.old.keyword(old, "items"), self.new.keyword(new, "items")) {
-            return typed("array").with("items", self.shape(old, new, depth + 1));
+        let shapes = [self.list(old, new, depth), self.object(old, new, depth)];
+        match shapes {
+            [Some(list), Some(object)] => Json::object().with("anyOf", Json::Array(vec![list, object])),
+            [list, object] => list.or(object).unwrap_or_else(Json::object),
         }
-        let (before, now) = (self.old.members(old), self.new.members(new));
-        if before.properties.is_empty() || now.properties.is_empty() || self.declares_others(new) {
-            return Json::object();
+    }
+
+    /// Returns the shape of lists. `None` if nothing is known of their items.
+    fn list(&self, old: &[&'a Json], new: &[&'a Json], depth: usize) -> Option<Json> {
+        let (before, now) = (self.old.items_of_any(old), self.new.items_of_any(new));
+        if before.schemas.is_empty() || now.schemas.is_empty() || now.is_open {
+            return None;
+        }
+        Some(typed("array").with("items", self.shape(&before.schemas, &now.schemas, depth + 1)))
+    }
+
+    /// Returns the shape of objects. `None` if they may have any members.
+    fn object(&self, old: &[&'a Json], new: &[&'a Json], depth: usize) -> Option<Json> {
+        let (before, now) = (self.old.members_of_any(old), self.new.members_of_any(new));
+        if before.properties.is_empty() || now.properties.is_empty() || self.new.has_unnamed_members(new) {
+            return None;
         }
         let mut properties = Json::object();
         for (name, _) in &now.properties {
-            // Which of several alternatives was changed is not known.
-            let inner = match (before.schemas(name), now.schemas(name)) {
-                ([was], [is]) => self.shape(was, is, depth + 1),
-                _ => Json::object(),
-            };
-            properties.set(*name, inner);
+            let (was, is) = (before.schemas(name), now.schemas(name));
+            properties.set(*name, if was.is_empty() { Json::object() } else { self.shape(was, is, depth + 1) });
         }
         for (name, _) in before.properties.iter().filter(|(name, _)| now.get(name).is_none()) {
             if self.kept == Kept::All || self.kept == Kept::Optional && !before.requires(name) {
                 properties.set(*name, Json::object());
             }
         }
-        typed("object").with("properties", properties).with("additionalProperties", Json::Bool(false))
-    }
-
-    /// Whether a schema describes members that it does not name.
-    fn declares_others(&self, node: &'a Json) -> bool {
-        let mut others =
-            ["additionalProperties", "unevaluatedProperties"].into_iter().filter_map(|key| self.new.keyword(node, key));
-        self.new.keyword(node, "patternProperties").is_some() || others.any(|schema| !schema.members().is_empty())
+        Some(typed("object").with("properties", properties).with("additionalProperties", Json::Bool(false)))
     }
 }
 
@@ -122,6 +127,51 @@ mod tests {
         // Members may have any name, or are not described any more.
         for open in [r#"{"type":"object"}"#, r#"{"properties":{"a":{}},"additionalProperties":{"type":"string"}}"#] {
             assert_eq!(removed(&old, &json(open)), None, "{open}");
+        }
+    }
+
+    #[test]
+    fn member_is_removed_if_no_alternative_has_it() {
+        let json = |text: &str| Json::parse(text).expect("JSON");
+        let list =
+            |alternatives: &str| json(&format!(r#"{{"oneOf":[{{"type":"array","items":{alternatives}}},{{"type":"null"}}]}}"#));
+        let cat =
+            r#"{"type":"object","required":["id","lives"],"properties":{"id":{},"lives":{},"home":{"properties":{"zip":{}}}}}"#;
+        let (tame, dog) = (cat.replace("lives", "age"), r#"{"properties":{"id":{},"lives":{}}}"#);
+        let far = cat.replace("zip", "code");
+        let either = |one: &str, other: &str| list(&format!(r#"{{"anyOf":[{one},{other}]}}"#));
+        let both = |one: &str, other: &str| list(&format!(r#"{{"allOf":[{one},{other}]}}"#));
+        for (old, new, expected) in [
+            (either(cat, dog), either(&tame, r#"{"properties":{"id":{}}}"#), Some("lives")),
+            (both(cat, dog), both(&tame, r#"{"properties":{"id":{}}}"#), Some("lives")),
+            // Another alternative still has it, or may have it.
+            (either(cat, dog), either(&tame, dog), None),
+            (either(cat, dog), either(dog, cat), None),
+            (either(cat, dog), either(&tame, r#"{"type":"object"}"#), None),
+            (either(cat, dog), either(&tame, r#"{"properties":{"a":{}},"additionalProperties":{"type":"string"}}"#), None),
+            (
+                list(cat),
+                json(r#"{"oneOf":[{"type":"array","items":{"type":"object","properties":{"id":{}}}},{"type":"array"}]}"#),
+                None,
+            ),
+            // A member of alternatives that declare it differently.
+            (either(cat, &cat.replace("zip", "city")), either(&far, &cat.replace("zip", "city")), Some("zip")),
+            (either(cat, &far), either(&far, cat), None),
+        ] {
+            let found = removed(&old, &new).map(|found| (found.without.canonical(), found.with_removed.canonical()));
+            let is_only_in_one = |name: &str| {
+                found.as_ref().is_some_and(|(without, with)| {
+                    let count = |text: &str| text.matches(&format!("\"{name}\"")).count();
+                    count(without) == 0 && count(with) > 0
+                })
+            };
+            match expected {
+                Some(name) => assert!(is_only_in_one(name), "{new:?}: {found:?}"),
+                None => assert!(
+                    found.as_ref().is_none_or(|_| !is_only_in_one("lives") && !is_only_in_one("zip")),
+                    "{new:?}: {found:?}"
+                ),
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::cause::Change;
 use crate::diag::{Code, quoted};
 use crate::json::Json;
 use crate::lower::text::one_line;
@@ -12,7 +13,7 @@ use crate::lower::text::one_line;
 const SHOWN: usize = 80;
 
 /// Reports how the requests of two definitions differ.
-pub(super) fn compare(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
+pub(super) fn compare(before: &Json, after: &Json, out: &mut Vec<Change>) {
     let (Some(was), Some(now)) = (before.get("_ptc"), after.get("_ptc")) else { return };
     let keys: BTreeSet<&str> = was.members().iter().chain(now.members()).map(|(key, _)| key.as_str()).collect();
     for key in keys.into_iter().filter(|key| was.get(key) != now.get(key)) {
@@ -26,7 +27,7 @@ pub(super) fn compare(before: &Json, after: &Json, out: &mut Vec<(Code, String)>
 }
 
 /// Describes the change of one member with its code. Returns `None` if it is reported elsewhere or affects nothing.
-fn member(key: &str, was: Option<&Json>, now: Option<&Json>) -> Option<(Code, String)> {
+fn member(key: &str, was: Option<&Json>, now: Option<&Json>) -> Option<Change> {
     let shown = |value: Option<&Json>| match value {
         Some(Json::String(text)) => quoted(text),
         Some(value) => quoted(&one_line(&value.canonical(), SHOWN)),
@@ -58,40 +59,38 @@ fn member(key: &str, was: Option<&Json>, now: Option<&Json>) -> Option<(Code, St
         ("outputSchemaCut", ..) => return None,
         _ => (Code::RequestChanged, replaced(&format!("has {} of its request as", quoted(key)))),
     };
-    Some((code, what))
+    Some(Change::new(code, what))
 }
 
 /// Reports parameters that are sent in another way. Added and removed parameters are reported as arguments.
-fn params(was: &Json, now: &Json, out: &mut Vec<(Code, String)>) {
+fn params(was: &Json, now: &Json, out: &mut Vec<Change>) {
     let [known, current] = [was, now].map(|ptc| {
         let params = ptc.get("params").map(Json::elements).unwrap_or_default().iter();
         let named = params.filter_map(|param| Some((param.get("arg").or_else(|| param.get("name"))?.as_str()?, param)));
         named.collect::<BTreeMap<&str, &Json>>()
     });
     let differing = current.iter().filter(|(name, param)| known.get(*name).is_some_and(|was| was != *param));
-    let names: Vec<String> = differing.map(|(name, _)| quoted(name)).collect();
-    if !names.is_empty() {
-        out.push((Code::RequestChanged, format!("sends {} differently", names.join(", "))));
-    }
+    let of = |name: &str| Change::new(Code::RequestChanged, format!("sends {} differently", quoted(name))).passing(name);
+    out.extend(differing.map(|(name, _)| of(name)));
 }
 
 /// Reports arguments that calls with a body need. Arguments that all calls need are reported as arguments.
-fn needs(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
+fn needs(before: &Json, after: &Json, out: &mut Vec<Change>) {
     let [(was, was_required), (now, now_required)] = [before, after].map(|definition| {
         let needs = definition.get("_ptc").and_then(|ptc| ptc.get("bodyNeeds"));
         (texts(needs), texts(definition.get("inputSchema").and_then(|schema| schema.get("required"))))
     });
     for name in now.difference(&was).filter(|name| !was_required.contains(*name)) {
-        out.push((Code::InputBreaking, format!("now requires {} with a body", quoted(name))));
+        out.push(Change::new(Code::InputBreaking, format!("now requires {} with a body", quoted(name))).lacking(name));
     }
     let has_argument = |name: &str| argument(after, name).is_some();
     for name in was.difference(&now).filter(|name| !now_required.contains(*name) && has_argument(name)) {
-        out.push((Code::InputWidened, format!("no longer requires {} with a body", quoted(name))));
+        out.push(Change::new(Code::InputWidened, format!("no longer requires {} with a body", quoted(name))));
     }
 }
 
 /// Reports defaults that the schemas of the arguments do not show, where they are reported as arguments.
-fn defaults(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
+fn defaults(before: &Json, after: &Json, out: &mut Vec<Change>) {
     let [was, now] = [before, after].map(|definition| {
         let defaults = definition.get("_ptc").and_then(|ptc| ptc.get("defaultArgs"));
         let members = defaults.map(Json::members).unwrap_or_default().iter();
@@ -102,7 +101,8 @@ fn defaults(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
         let in_schema = |definition| argument(definition, name).map(|schema| schema.get("default"));
         if in_schema(before) == in_schema(after) {
             let sent = now.get(name).map_or_else(|| "nothing".to_owned(), |value| one_line(&value.canonical(), SHOWN));
-            out.push((Code::RequestChanged, format!("sends {sent} for {} by default", quoted(name))));
+            let what = format!("sends {sent} for {} by default", quoted(name));
+            out.push(Change::new(Code::RequestChanged, what).lacking(name));
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use super::cause::Change;
 use crate::diag::{Code, Diagnostics, Severity};
 
 /// The tools through which programs break, by upstream and exposed name.
@@ -42,6 +43,6 @@ pub fn of_change(code: Code, breaks_program: bool) -> Severity {
 }
 
 /// Returns the severity of all changes of a tool together.
-pub fn of_tool(changes: &[(Code, String)], breaks_program: bool) -> Severity {
-    changes.iter().map(|(code, _)| of_change(*code, breaks_program)).max().unwrap_or(Severity::Note)
+pub fn of_tool(changes: &[Change], breaks_program: bool) -> Severity {
+    changes.iter().map(|change| of_change(change.code, breaks_program)).max().unwrap_or(Severity::Note)
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use ptc_text::join_limited;
 
+use super::cause::Change;
 use super::severity::BreakingTools;
 use super::{Changes, Count, SAYS, changes, severity};
 use crate::config::model::Config;
@@ -107,8 +108,8 @@ fn versions<'a>(before: Option<&'a LockedUpstream>, after: Option<&'a LockedUpst
 pub fn counts(found: &Changes) -> String {
     let mut parts = Vec::new();
     for (codes, one, several) in KINDS {
-        let tools: Vec<(&String, &Vec<(Code, String)>)> =
-            found.tools.iter().filter(|(_, changes)| changes.iter().any(|(code, _)| codes.contains(code))).collect();
+        let tools: Vec<(&String, &Vec<Change>)> =
+            found.tools.iter().filter(|(_, changes)| changes.iter().any(|change| codes.contains(&change.code))).collect();
         if tools.is_empty() {
             continue;
         }
@@ -118,7 +119,7 @@ pub fn counts(found: &Changes) -> String {
         let is_breaking = |tool: &String, code: Code| {
             codes.contains(&code) && severity::of_change(code, found.breaking.contains(tool)) == Severity::Error
         };
-        let breaking = tools.iter().filter(|(tool, changes)| changes.iter().any(|(code, _)| is_breaking(tool, *code))).count();
+        let breaking = tools.iter().filter(|(tool, changes)| changes.iter().any(|change| is_breaking(tool, change.code))).count();
         let breaking =
             if breaking == 0 || codes.contains(&Code::ToolRemoved) { String::new() } else { format!(" ({breaking} breaking)") };
         parts.push(format!("{} {words}{breaking}", tools.len()));
@@ -197,7 +198,7 @@ pub(super) fn lines(summary: &Summary<'_>, depth: Depth, callers: &dyn Fn(&str) 
         let (callers, breaks_program) = (callers(tool), found.breaking.contains(tool));
         match depth {
             Depth::Tools => tools.push(Line { callers, ..line(tool, changes, breaks_program) }),
-            Depth::Changes => tools.extend(changes.iter().map(|(code, what)| {
+            Depth::Changes => tools.extend(changes.iter().map(|Change { code, what, .. }| {
                 let (tools, callers) = (vec![tool.clone()], callers.clone());
                 let severity = severity::of_change(*code, breaks_program);
                 Line { severity, tools, callers, ..Line::of_upstream(*code, what.clone()) }
@@ -240,12 +241,12 @@ fn in_short(what: &str) -> String {
 }
 
 /// Makes the line of one tool: its changes in words, the most severe first.
-fn line(tool: &str, changes: &[(Code, String)], breaks_program: bool) -> Line {
-    let mut ordered: Vec<&(Code, String)> = changes.iter().collect();
-    ordered.sort_by_key(|(code, _)| std::cmp::Reverse(severity::of_change(*code, breaks_program)));
+fn line(tool: &str, changes: &[Change], breaks_program: bool) -> Line {
+    let mut ordered: Vec<&Change> = changes.iter().collect();
+    ordered.sort_by_key(|change| std::cmp::Reverse(severity::of_change(change.code, breaks_program)));
     let mut words = String::new();
     let mut shown = 0;
-    for what in ordered.iter().map(|(_, what)| in_short(what)) {
+    for what in ordered.iter().map(|change| in_short(&change.what)) {
         if shown > 0 && words.chars().count() + what.chars().count() > MAX_WIDTH {
             break;
         }
@@ -262,7 +263,7 @@ fn line(tool: &str, changes: &[(Code, String)], breaks_program: bool) -> Line {
             let _ = write!(words, "; and {more} more changes");
         }
     }
-    let code = ordered.first().map_or(Code::DefinitionChanged, |(code, _)| *code);
+    let code = ordered.first().map_or(Code::DefinitionChanged, |change| change.code);
     let severity = severity::of_tool(changes, breaks_program);
     Line { severity, tools: vec![tool.to_owned()], ..Line::of_upstream(code, words) }
 }

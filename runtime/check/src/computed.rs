@@ -29,6 +29,19 @@ pub fn computed_calls(program: &Program) -> Vec<ComputedCall> {
     computed
 }
 
+/// Returns the calls whose server or tool is not a literal, in the order of the text: their results are not compared with output schemas.
+/// Unlike for [`computed_calls`], a name that is bound to a literal is not one.
+pub fn calls_without_literal_tool(program: &Program) -> Vec<Span> {
+    let is_usable = |site: &ToolCallSite| site.arity.is_none() && site.other_request.is_none();
+    let has_name = |name: &Option<String>, bad: &Option<ptc_lisp::Value>| name.is_some() || bad.is_some();
+    let has_tool = |site: &ToolCallSite| has_name(&site.server, &site.bad_server) && has_name(&site.tool, &site.bad_tool);
+    let sites = program.tool_calls().into_iter().filter(|site| is_usable(site) && !has_tool(site)).map(|site| site.span);
+    let mut spans: Vec<Span> = sites.chain(as_values(program.ir()).into_iter().map(|call| call.span)).collect();
+    spans.sort();
+    spans.dedup();
+    spans
+}
+
 fn of_site(program: &Program, site: &ToolCallSite) -> Option<ComputedCall> {
     if site.arity.is_some() || site.other_request.is_some() {
         return None;

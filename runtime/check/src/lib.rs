@@ -60,7 +60,7 @@ pub use call::{CallSpans, requires_server, requires_tool};
 pub use call_hint::add_call_hint;
 pub use call_options::{ACCEPT, BODY, IDEMPOTENCY_KEY, OPTIONS, option_fault, option_refusal};
 pub use called_tools::{CalledTool, called_tools, called_tools_in_session};
-pub use computed::{ComputedCall, computed_calls};
+pub use computed::{ComputedCall, calls_without_literal_tool, computed_calls};
 pub use context::context_reads;
 pub use cost::{Cost, Effects};
 pub use host_tools::HostTool;

@@ -7,7 +7,7 @@ use ptc_catalog::Catalog;
 use ptc_compiler::config::model::Config;
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
 use ptc_compiler::drift::callers::Callers;
-use ptc_compiler::drift::cause::Cause;
+use ptc_compiler::drift::cause::{Cause, Change};
 use ptc_compiler::drift::severity::BreakingTools;
 use ptc_compiler::drift::{self, Count};
 use ptc_compiler::ir;
@@ -18,12 +18,17 @@ use ptc_compiler::lower;
 use ptc_compiler::source::{Sources, Span};
 
 use super::removed_reads::{RemovedMembers, RemovedRead};
+use super::untested::{self, ComputedCalls, ProgramText, ProgramTexts, START, unusable_finding};
 use crate::call_sites::{CallSite, call_sites};
-use crate::test::upgrade::{Effect, ProgramEffect, TestPlace, Upgrade};
+use crate::program::NewFindings;
+use crate::test::upgrade::{Effect, Effects, ProgramEffect, TestPlace, Upgrade};
 use crate::{Failure, files, program};
 
 /// Maximum number of places that a finding names beside its own.
 const MAX_PLACES: usize = 5;
+
+/// What is said of a program whose errors are not those of a change.
+const BROKEN_BEFORE: &str = "was broken before as well, with the pinned tools";
 
 /// Two locks that were compared, with the findings about what differs.
 pub(super) struct Compared {
@@ -36,6 +41,8 @@ pub(super) struct Compared {
     pub(super) breaking: BreakingTools,
     /// Findings about the stored programs that they have only with the current tools.
     pub(super) programs: Diagnostics,
+    /// The errors of stored programs that they have with the pinned tools too.
+    old_errors: Vec<Diagnostic>,
 }
 
 impl Compared {
@@ -51,8 +58,8 @@ impl Compared {
         let mut drift = Diagnostics::default();
         let hint_path = hint_path.map(|path| path.display().to_string());
         let changed = drift::compare(config, &old, &new, places, hint_path.as_deref(), &mut drift);
-        let programs = program::new_findings(config, programs, &old, &new);
-        Compared { old, new, changed, drift, breaking: BreakingTools::default(), programs }
+        let NewFindings { new: programs, old_errors } = program::new_findings(config, programs, &old, &new);
+        Compared { old, new, changed, drift, breaking: BreakingTools::default(), programs, old_errors }
     }
 
     /// Runs the tests of programs with both locks, and adds what the changes do to the programs.
@@ -78,7 +85,10 @@ impl Compared {
         let program_files = programs.iter().map(path_of).collect();
         let (old, new) = (leak::leak_static(&old), leak::leak_static(&new));
         let upgrade = Upgrade { config: path, old, new, program_files };
-        let mut effects = upgrade.effects(tests)?;
+        let Effects { programs: mut effects, unusable } = upgrade.effects(tests)?;
+        for tests in unusable {
+            self.programs.push(unusable_finding(tests, sources));
+        }
         // A test in another folder names a stored program by another path.
         for effect in &mut effects {
             let stored = programs.iter().map(|program| &sources.get(program.file).path);
@@ -88,9 +98,12 @@ impl Compared {
         }
         self.add_changes_to_calls(programs, [old.catalog, new.catalog]);
         let reads = self.add_reads(programs, &removed, &effects, sources);
-        let is_tested = |program: &ir::Program| effects.iter().any(|effect| effect.file == sources.get(program.file).path);
-        let untested: Vec<&ir::Program> = programs.iter().filter(|program| !is_tested(program)).collect();
-        self.add_untested(config, programs, &untested);
+        self.add_old_errors(programs, &effects);
+        let (untested, effects): (Vec<_>, Vec<_>) =
+            effects.into_iter().partition(|effect| matches!(effect.effect, Effect::Untested));
+        let texts = ProgramTexts::new(programs, &untested, sources);
+        let is_tested = |path: &str| effects.iter().any(|effect| effect.file == path);
+        self.add_untested(config, texts.without(is_tested), sources);
         for found in effects {
             let reads = reads.get(&found.file).map(Vec::as_slice).unwrap_or_default();
             // A read that the test does not reach has its own finding.
@@ -100,7 +113,8 @@ impl Compared {
             if found.effect.is_error() {
                 self.breaking.add(&found.tools);
             }
-            self.programs.push(self.finding(found, reads, sources));
+            let finding = self.finding(found, reads, config, sources);
+            self.programs.push(finding);
         }
         self.breaking.raise(&mut self.drift);
         Ok(())
@@ -125,17 +139,16 @@ impl Compared {
                 _ => continue,
             };
             let Some(site) = site else { continue };
-            let changes =
-                self.changes(&site.tool, cause, &|argument| site.arguments.iter().any(|name| is_inside(argument, name)));
+            let changes = self.changes(&site.tool, cause, site.arguments.as_ref());
             // A refusal names the argument, and then other changes of the input are not its cause.
-            let is_about = |change: &&String| {
-                let mut names = change.split('`').skip(1).step_by(2).filter(|name| !name.is_empty() && **name != *site.tool.1);
-                names.any(|name| finding.message.contains(&format!("'{name}'")))
+            let is_about = |change: &&(Change, String)| {
+                change.0.argument().is_some_and(|argument| finding.message.contains(&format!("'{argument}'")))
             };
-            let about: Vec<String> = changes.iter().filter(is_about).cloned().collect();
-            let changes = if about.is_empty() { changes } else { about };
+            let about: Vec<&(Change, String)> = changes.iter().filter(is_about).collect();
+            let changes = if about.is_empty() { changes.iter().collect() } else { about };
             // The change says more than a similar name, and some formats have only the first hint.
-            finding.hints.splice(0..0, changes);
+            let sentences: Vec<String> = changes.into_iter().map(|(_, sentence)| sentence.clone()).collect();
+            finding.hints.splice(0..0, sentences);
         }
         self.programs = findings;
     }
@@ -176,7 +189,8 @@ impl Compared {
                     self.breaking.add(&BTreeSet::from([read.tool.clone()]));
                 }
                 if !effects.iter().any(|effect| effect.file == path && effect.effect.is_break()) {
-                    let changes = self.changes(&read.tool, Cause::Answer, &|_| true);
+                    let changes: Vec<String> =
+                        self.changes(&read.tool, Cause::Answer, None).into_iter().map(|(_, sentence)| sentence).collect();
                     self.programs.push(read.finding(&quoted(name), file, &changes));
                 }
             }
@@ -185,49 +199,92 @@ impl Compared {
         found
     }
 
-    /// Returns sentences about the changes of a tool that can be the cause. `passes`: whether a program passes an argument, whose quoted
-    /// name is given.
-    fn changes(&self, tool: &(String, String), cause: Cause, passes: &dyn Fn(&str) -> bool) -> Vec<String> {
+    /// Returns the changes of a tool that can be the cause, with sentences. `passed` are the names of the arguments of the call, `None` if
+    /// they are not known.
+    fn changes(&self, tool: &(String, String), cause: Cause, passed: Option<&BTreeSet<String>>) -> Vec<(Change, String)> {
         let (upstream, tool) = tool;
         let [old, new] = [&self.old, &self.new].map(|lock| lock.upstreams.get(upstream));
         let changes = drift::changes(upstream, old, new).tools.remove(tool).unwrap_or_default();
-        let sentence = |what: &str| format!("{} of {} {what}", quoted(tool), quoted(upstream));
-        cause.changes(&changes, passes).into_iter().map(sentence).collect()
+        let sentence = |change: &Change| format!("{} of {} {}", quoted(tool), quoted(upstream), change.what);
+        cause.changes(&changes, passed).into_iter().map(|change| (change.clone(), sentence(change))).collect()
     }
 
-    /// Adds a note for each stored program without tests and without new findings: whether it calls changed tools.
-    fn add_untested(&mut self, config: &Config, programs: &[ir::Program], untested: &[&ir::Program]) {
-        let callers = program::callers(programs);
-        let affected = Callers::of_changes(&callers, config, &self.old, &self.new);
-        let has_finding = |program: &ir::Program| {
-            let is_in = |finding: &&Diagnostic| finding.primary.as_ref().is_some_and(|label| label.place.file == program.file);
-            self.programs.sorted().iter().any(is_in)
-        };
-        let unaffected = untested.iter().filter(|program| !has_finding(program)).map(|program| {
-            let what = if affected.contain(&program.name) {
-                "is not compared: it may call tools that changed, and no test runs it with recorded answers"
+    /// Adds the errors that stored programs have with both locks, unless a test shows that the program fails with both.
+    fn add_old_errors(&mut self, programs: &[ir::Program], effects: &[ProgramEffect]) {
+        for finding in std::mem::take(&mut self.old_errors) {
+            let Some(place) = finding.primary.as_ref().map(|label| label.place.clone()) else { continue };
+            let Some(program) = programs.iter().find(|program| program.file == place.file) else { continue };
+            let is_shown =
+                |effect: &ProgramEffect| effect.name == program.name && matches!(effect.effect, Effect::FailsBefore(..));
+            if !effects.iter().any(is_shown) {
+                let message = format!("{} {BROKEN_BEFORE}: {}", quoted(&program.name), finding.message);
+                let before = Diagnostic { severity: Severity::Warning, ..Diagnostic::new(Code::ProgramUnaffected, message) };
+                self.programs.push(finding.hints.into_iter().fold(before.at(place, ""), Diagnostic::hint));
+            }
+        }
+    }
+
+    /// Adds a note for each program that no test compares and that has no finding: whether it calls changed tools.
+    fn add_untested(&mut self, config: &Config, untested: Vec<ProgramText>, sources: &mut Sources) {
+        for program in untested {
+            let file = sources.add(program.path, program.source.clone());
+            let is_in = |finding: &&Diagnostic| finding.primary.as_ref().is_some_and(|label| label.place.file == file);
+            if self.programs.sorted().iter().any(is_in) {
+                continue;
+            }
+            let name = quoted(&program.name);
+            let (message, span) = if self.may_call_changes(config, &program.name, &program.source) {
+                let why = if program.has_unusable_tests {
+                    "the tests that run it cannot be used"
+                } else {
+                    "no test runs it with recorded answers"
+                };
+                match ComputedCalls::of(&program.source, sources, file) {
+                    Some(ComputedCalls { subject, span }) => (
+                        format!("{name} is not compared: {subject}, so that only tests show what the changes do, and {why}"),
+                        span,
+                    ),
+                    None => (format!("{name} is not compared: it may call tools that changed, and {why}"), START),
+                }
             } else {
-                "calls no tool that changed"
+                (format!("{name} calls no tool that changed"), START)
             };
-            let message = format!("{} {what}", quoted(&program.name));
-            Diagnostic::new(Code::ProgramUnaffected, message).at(Span { file: program.file, range: 0..0 }, "")
-        });
-        let notes: Vec<Diagnostic> = unaffected.collect();
-        self.programs.extend(notes);
+            let place = Span { file, range: span.start..span.end };
+            self.programs.push(Diagnostic::new(Code::ProgramUnaffected, message).at(place, ""));
+        }
+    }
+
+    /// Whether a program may call a tool that changed.
+    fn may_call_changes(&self, config: &Config, name: &str, source: &str) -> bool {
+        let callers = [program::caller(name, source)];
+        Callers::of_changes(&callers, config, &self.old, &self.new).contain(name)
     }
 
     /// Returns the finding about a program that tests run. `reads` are those of removed members.
-    fn finding(&self, found: ProgramEffect, reads: &[RemovedRead], sources: &mut Sources) -> Diagnostic {
+    fn finding(&self, found: ProgramEffect, reads: &[RemovedRead], config: &Config, sources: &mut Sources) -> Diagnostic {
         let name = quoted(&found.program);
         let is_break = found.effect.is_break();
+        let file = sources.add(found.file, found.source.clone());
+        let computed =
+            ComputedCalls::of(&found.source, sources, file).filter(|_| self.may_call_changes(config, &found.name, &found.source));
         let (code, severity, message, span) = match found.effect {
             Effect::None if !found.undeclared.is_empty() => {
                 let tools: Vec<String> = found.undeclared.iter().map(|tool| quoted(tool)).collect();
                 let answers = format!("the recorded answers of {}, whose shape is not declared", tools.join(", "));
                 (Code::ProgramUnaffected, Severity::Note, format!("{name} gives the same with {answers}"), None)
             }
-            Effect::None => {
-                (Code::ProgramUnaffected, Severity::Note, format!("{name} gives the same with the current tools"), None)
+            Effect::None | Effect::Untested => {
+                let message = format!("{name} gives the same with the current tools");
+                match computed {
+                    Some(ComputedCalls { subject, span }) => {
+                        let message = format!("{message} in its tests: {subject}, so that only they show what the changes do");
+                        (Code::ProgramUnaffected, Severity::Note, message, Some(span))
+                    }
+                    None => (Code::ProgramUnaffected, Severity::Note, message, None),
+                }
+            }
+            Effect::FailsBefore(message, span) => {
+                (Code::ProgramUnaffected, Severity::Warning, format!("{name} {BROKEN_BEFORE}: {message}"), span)
             }
             Effect::Unknown(reason) => {
                 (Code::ProgramUnaffected, Severity::Warning, format!("{name} cannot be compared: {reason}"), None)
@@ -245,13 +302,12 @@ impl Compared {
                 (Code::ProgramBreaks, Severity::Warning, message, None)
             }
         };
-        let file = sources.add(found.file, found.source);
         let finding = Diagnostic { severity, ..Diagnostic::new(code, message) };
         if !is_break {
-            return finding.at(Span { file, range: 0..0 }, "");
+            let span = span.unwrap_or(START);
+            return finding.at(Span { file, range: span.start..span.end }, "");
         }
-        let start = ptc_lisp::Span { start: 0, end: 0 };
-        let span = span.or(reads.first().map(|read| read.span)).or(found.call).unwrap_or(start);
+        let span = span.or(reads.first().map(|read| read.span)).or(found.call).unwrap_or(START);
         let (here, elsewhere): (Vec<_>, Vec<_>) = reads.iter().partition(|read| read.span == span);
         let label = here.first().map_or("", |read| &read.message);
         let mut finding = finding.at(Span { file, range: span.start..span.end }, label);
@@ -263,8 +319,10 @@ impl Compared {
         if found.test.is_failed {
             finding = finding.also(place_of(&found.test, sources), "the test that fails");
         }
-        let passes = |argument: &str| found.arguments.iter().any(|name| is_inside(argument, name));
-        let of_cause = |cause| found.tools.iter().flat_map(|tool| self.changes(tool, cause, &passes)).collect::<Vec<_>>();
+        let of_cause = |cause| {
+            let of_tool = |tool| self.changes(tool, cause, found.arguments.as_ref());
+            found.tools.iter().flat_map(of_tool).map(|(_, sentence)| sentence).collect::<Vec<_>>()
+        };
         let mut changes = of_cause(found.cause);
         if changes.is_empty() {
             changes = of_cause(if found.cause == Cause::Answer { Cause::Refusal } else { Cause::Answer });
@@ -273,16 +331,8 @@ impl Compared {
     }
 }
 
-/// Returns whether a quoted place in a change, such as `filter.state`, is inside an argument, such as `filter`.
-fn is_inside(place: &str, argument: &str) -> bool {
-    let place = place.trim_matches('`');
-    place.strip_prefix(argument).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-}
-
 /// Returns the start of the line of a test.
 fn place_of(test: &TestPlace, sources: &mut Sources) -> Span {
     let file = sources.add(test.file.clone(), test.text.clone());
-    let before = sources.get(file).text.split_inclusive('\n').take(test.line.saturating_sub(1));
-    let start = u32::try_from(before.map(str::len).sum::<usize>()).unwrap_or(u32::MAX);
-    Span { file, range: start..start }
+    untested::line_of(file, test.line, sources)
 }

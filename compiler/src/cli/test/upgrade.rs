@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ptc_catalog::{Catalog, Deployment, Tool};
+use ptc_compiler::diag::quoted;
 use ptc_compiler::drift::cause::Cause;
 use ptc_compiler::files::folder;
 use ptc_compiler::json::Json;
@@ -58,8 +59,8 @@ pub(crate) struct ProgramEffect {
     pub(crate) tools: BTreeSet<(String, String)>,
     /// How these tools have it.
     pub(crate) cause: Cause,
-    /// The names of the arguments that it passes to the tools.
-    pub(crate) arguments: BTreeSet<String>,
+    /// The names of the arguments that it passes to the tools. `None` if they are not known.
+    pub(crate) arguments: Option<BTreeSet<String>>,
     /// The first call of one of the tools.
     pub(crate) call: Option<Span>,
     /// The changed tools that it calls and that do not declare the shape of their answers, which are not adapted.
@@ -80,10 +81,36 @@ pub(crate) struct TestPlace {
     pub(crate) is_failed: bool,
 }
 
+/// The results of running tests with the tools before and after a change.
+#[derive(Default)]
+pub(crate) struct Effects {
+    pub(crate) programs: Vec<ProgramEffect>,
+    pub(crate) unusable: Vec<UnusableTests>,
+}
+
+/// A file with tests that cannot be run.
+pub(crate) struct UnusableTests {
+    /// The path.
+    pub(crate) file: String,
+    /// The text of the file. Empty if it cannot be read.
+    pub(crate) text: String,
+    /// The line, from 1.
+    pub(crate) line: usize,
+    /// The reason as a clause.
+    pub(crate) reason: String,
+    pub(crate) hint: Option<String>,
+    /// Whether the tests can be run with their own config, which is not the compared one.
+    pub(crate) is_of_other_config: bool,
+}
+
 /// What a change of tools does to a program.
 pub(crate) enum Effect {
+    /// The tests that run it cannot be used.
+    Untested,
     /// It gives the same value.
     None,
+    /// It fails with both tools, at the form if that is known.
+    FailsBefore(String, Option<Span>),
     /// It fails, at the form if that is known.
     Fails(String, Option<Span>),
     /// It gives another value, which a test refuses.
@@ -100,96 +127,149 @@ impl Upgrade<'_> {
     ///
     /// # Errors
     ///
-    /// A folder or a file cannot be read.
-    pub(crate) fn effects(&self, paths: &[PathBuf]) -> Result<Vec<ProgramEffect>, Failure> {
+    /// A folder cannot be read, or one of `paths` does not exist.
+    pub(crate) fn effects(&self, paths: &[PathBuf]) -> Result<Effects, Failure> {
         let beside = [folder(self.config)];
-        let paths = discover::files(if paths.is_empty() { &beside } else { paths })?.files;
-        let mut effects: Vec<ProgramEffect> = Vec::new();
-        for path in paths {
-            let text = load::read_text(&path)?;
-            // `test` reports files that cannot be used.
-            if path.to_string_lossy().ends_with(discover::CASES) {
-                let Ok(file) = CaseFile::read(&path, &text) else { continue };
-                for (line, case) in &file.cases {
-                    self.compare(&file.inputs(case), &text, &Subject::Case(&file, *line, case), &mut effects)?;
+        let found = discover::files(if paths.is_empty() { &beside } else { paths })?.files;
+        let mut effects = Effects::default();
+        for path in found {
+            let name = path.display().to_string();
+            let text = match load::read_text(&path) {
+                Ok(text) => text,
+                Err(failure) if paths.contains(&path) && !path.exists() => return Err(failure),
+                Err(failure) => {
+                    let (reason, hint) = failure.into_parts();
+                    effects.add_unusable(UnusableTests { hint, ..UnusableTests::new(&name, "", 1, reason) });
+                    continue;
                 }
+            };
+            let read = if name.ends_with(discover::CASES) {
+                CaseFile::read(&path, &text).map(|file| {
+                    file.cases.iter().try_for_each(|(line, case)| {
+                        self.compare(&file.inputs(case), &text, *line, &Subject::Case(&file, *line, case), &mut effects)
+                    })
+                })
             } else {
-                let Ok(file) = TestFile::read(&path, &text) else { continue };
-                for test in 0..file.tests.len() {
-                    self.compare(&file.inputs(), &text, &Subject::Test(&file, test), &mut effects)?;
-                }
+                TestFile::read(&path, &text).map(|file| {
+                    // The config and the cassette are those of the namespace.
+                    (0..file.tests.len())
+                        .try_for_each(|test| self.compare(&file.inputs(), &text, 1, &Subject::Test(&file, test), &mut effects))
+                })
+            };
+            match read {
+                Ok(compared) => compared?,
+                Err(error) => effects.add_unusable(UnusableTests::new(&name, &text, error.line, error.message)),
             }
         }
         Ok(effects)
     }
 
-    /// Runs one test with both catalogs, and adds the effects on its programs. `text` is that of its file.
+    /// Runs one test with both catalogs, and adds the effects on its programs. `text` is that of its file, and `line` the one that names
+    /// its config and its cassette.
     fn compare(
         &self,
         inputs: &Inputs,
         text: &str,
+        line: usize,
         subject: &Subject<'_>,
-        effects: &mut Vec<ProgramEffect>,
+        effects: &mut Effects,
     ) -> Result<(), Failure> {
-        let is_same = |config: &Path| files::is_same(config, self.config);
-        let (Some(cassette), true) = (&inputs.cassette, inputs.config.as_deref().is_some_and(is_same)) else { return Ok(()) };
+        // A test without recorded answers calls no tools.
+        let Some(cassette) = &inputs.cassette else { return Ok(()) };
+        let unusable = |reason: String| UnusableTests::new(&inputs.path, text, line, reason);
+        match &inputs.config {
+            Some(config) if files::is_same(config, self.config) => {}
+            config => {
+                effects.add_unusable(self.of_other_config(config.as_deref(), unusable));
+                return Ok(());
+            }
+        }
         let name = cassette.display().to_string();
-        // `test` reports cassettes that cannot be used.
-        let recorded = load::read_text(cassette).ok().and_then(|text| Cassette::read(&name, &text).ok());
-        let Some(recorded) = recorded else { return Ok(()) };
-        let stale = recorded.check(self.old.catalog).err();
+        let read = crate::cassette::read(cassette, self.config, self.old.catalog);
         let bench = |deployment: &'static Deployment, cassette: &Cassette| {
             let player = Arc::new(Player::new(name.clone(), cassette, deployment.catalog));
             Bench::with_player(inputs, Some(deployment), Some(&player), self.program_files.clone(), Shared::default())
         };
+        let run = |bench: &Bench| TestRun { inputs: inputs.clone(), subject: subject.clone(), bench: bench.clone() }.run();
+        let recorded = match read {
+            Ok(recorded) => recorded,
+            Err(failure) => {
+                let (reason, hint) = failure.into_parts();
+                effects.add_unusable(UnusableTests { hint, ..unusable(reason) });
+                // Without answers, the test still shows which programs it runs.
+                let bench = bench(self.old, &Cassette::default())?;
+                let ran = run(&bench);
+                for program in &ran.programs {
+                    effects.add(self.untested(&bench, program, test_place(&ran, inputs, text)));
+                }
+                return Ok(());
+            }
+        };
         let old_bench = bench(self.old, &recorded)?;
         let (recorded, altered) = self.adapted(recorded);
         let new_bench = bench(self.new, &recorded)?;
-        let run = |bench: &Bench| TestRun { inputs: inputs.clone(), subject: subject.clone(), bench: bench.clone() }.run();
         let (before, after) = (run(&old_bench), run(&new_bench));
         for program in &before.programs {
             let (was, is) = (Replay::of(&old_bench, program), Replay::of(&new_bench, program));
-            let source = old_bench.source(program);
-            let sites = call_sites(&source, [self.old.catalog, self.new.catalog]);
-            let (cause, tools) = match self.refused(&sites, &was, &is) {
+            let base = self.untested(&old_bench, program, test_place(&after, inputs, text));
+            let sites = call_sites(&base.source, [self.old.catalog, self.new.catalog]);
+            let refused = self.refused(&sites, &was, &is);
+            let (cause, tools) = match refused {
                 Some(site) => (Cause::Refusal, BTreeSet::from([site.tool.clone()])),
                 None => (Cause::Answer, self.answering(&was, &altered)),
             };
-            let called = sites.iter().filter(|site| tools.contains(&site.tool));
-            let literal = called.clone().flat_map(|site| site.arguments.clone());
-            let passed = was.calls.iter().filter(|(tool, _)| tools.contains(tool)).flat_map(|(_, names)| names.clone());
-            let effect = ProgramEffect {
-                name: program.name.clone(),
-                program: program.described(),
-                file: old_bench.program_file(program),
-                test: TestPlace {
-                    name: after.name.clone(),
-                    file: inputs.path.clone(),
-                    text: text.to_owned(),
-                    line: after.line,
-                    is_failed: after.verdict() != Verdict::Passed,
-                },
+            let recorded = was.calls.iter().filter(|(tool, _)| tools.contains(tool)).flat_map(|(_, names)| names.clone());
+            let recorded = Some(recorded.collect::<BTreeSet<String>>()).filter(|_| !was.calls.is_empty());
+            let called = sites.iter().filter(|site| tools.contains(&site.tool)).map(|site| site.span).min();
+            effects.add(ProgramEffect {
                 cause,
-                arguments: literal.chain(passed).collect(),
-                call: called.map(|site| site.span).min(),
+                // A refused call has its own arguments. The other calls of the tool may have passed more.
+                arguments: refused.and_then(|site| site.arguments.clone()).or(recorded),
+                call: refused.map(|site| site.span).or(called),
                 undeclared: self.undeclared(&was),
-                effect: match &stale {
-                    Some(stale) => Effect::Unknown(stale.to_string()),
-                    None if before.verdict() != Verdict::Passed => {
-                        Effect::Unknown("its test fails with the pinned tools".to_owned())
-                    }
-                    None => effect(was.answer, is.answer, &after),
-                },
-                source,
+                effect: effect(was.answer, is.answer, &before, &after),
                 tools,
-            };
-            match effects.iter_mut().find(|known| known.program == effect.program && known.file == effect.file) {
-                Some(known) if known.effect.rank() < effect.effect.rank() => *known = effect,
-                Some(_) => {}
-                None => effects.push(effect),
-            }
+                ..base
+            });
         }
         Ok(())
+    }
+
+    /// Describes tests that have another config, or none.
+    fn of_other_config(&self, config: Option<&Path>, unusable: impl Fn(String) -> UnusableTests) -> UnusableTests {
+        let own = quoted(&self.config.display().to_string());
+        let hint = || Some(format!("the tests of {own} name it as `:config`, or as `config` of a case"));
+        match config {
+            None => UnusableTests {
+                hint: hint(),
+                ..unusable("it names no config, and its folder has no `upstreams.json`".to_owned())
+            },
+            Some(config) => {
+                let other = quoted(&config.display().to_string());
+                if config.exists() {
+                    UnusableTests { is_of_other_config: true, ..unusable(format!("they are tests of the config {other}")) }
+                } else {
+                    UnusableTests { hint: hint(), ..unusable(format!("its config {other} does not exist")) }
+                }
+            }
+        }
+    }
+
+    /// Returns a program that a test runs, without its effect.
+    fn untested(&self, bench: &Bench, program: &ProgramRun, test: TestPlace) -> ProgramEffect {
+        ProgramEffect {
+            name: program.name.clone(),
+            program: program.described(),
+            file: bench.program_file(program),
+            source: bench.source(program),
+            test,
+            tools: BTreeSet::new(),
+            cause: Cause::Answer,
+            arguments: None,
+            call: None,
+            undeclared: Vec::new(),
+            effect: Effect::Untested,
+        }
     }
 
     /// Adapts recorded answers to the output schemas of the current tools. Returns the tools with other answers too.
@@ -250,6 +330,42 @@ impl Upgrade<'_> {
     }
 }
 
+/// Returns the place of a test with its outcome with the current tools.
+fn test_place(after: &TestOutcome, inputs: &Inputs, text: &str) -> TestPlace {
+    TestPlace {
+        name: after.name.clone(),
+        file: inputs.path.clone(),
+        text: text.to_owned(),
+        line: after.line,
+        is_failed: after.verdict() != Verdict::Passed,
+    }
+}
+
+impl Effects {
+    /// Adds the effect on a program. Of several tests of it, the one with the worst effect is kept.
+    fn add(&mut self, effect: ProgramEffect) {
+        let is_same = |known: &&mut ProgramEffect| known.program == effect.program && known.file == effect.file;
+        match self.programs.iter_mut().find(is_same) {
+            Some(known) if known.effect.rank() < effect.effect.rank() => *known = effect,
+            Some(_) => {}
+            None => self.programs.push(effect),
+        }
+    }
+
+    /// Adds a file that cannot be used. Several of its tests may have the same reason.
+    fn add_unusable(&mut self, tests: UnusableTests) {
+        if !self.unusable.iter().any(|known| known.file == tests.file && known.reason == tests.reason) {
+            self.unusable.push(tests);
+        }
+    }
+}
+
+impl UnusableTests {
+    fn new(file: &str, text: &str, line: usize, reason: String) -> UnusableTests {
+        UnusableTests { file: file.to_owned(), text: text.to_owned(), line, reason, hint: None, is_of_other_config: false }
+    }
+}
+
 impl Effect {
     /// Whether the program is broken for certain: it fails, or a test of it does.
     pub(crate) fn is_error(&self) -> bool {
@@ -263,11 +379,13 @@ impl Effect {
 
     fn rank(&self) -> usize {
         match self {
-            Effect::None => 0,
-            Effect::Unknown(_) => 1,
-            Effect::OtherValue(_) => 2,
-            Effect::TestFails(_) => 3,
-            Effect::Fails(..) => 4,
+            Effect::Untested => 0,
+            Effect::None => 1,
+            Effect::Unknown(_) => 2,
+            Effect::FailsBefore(..) => 3,
+            Effect::OtherValue(_) => 4,
+            Effect::TestFails(_) => 5,
+            Effect::Fails(..) => 6,
         }
     }
 }
@@ -296,26 +414,31 @@ impl Replay {
     }
 }
 
-/// Compares the answers of a program with both catalogs. `test` is the test with the current one.
-fn effect(old: Result<Answer, String>, new: Result<Answer, String>, test: &TestOutcome) -> Effect {
+/// Compares the answers of a program with both catalogs. `test_before` and `test` are the outcomes of the test with them.
+fn effect(old: Result<Answer, String>, new: Result<Answer, String>, test_before: &TestOutcome, test: &TestOutcome) -> Effect {
     let (before, after) = match (old, new) {
         (Ok(before), Ok(after)) => (before, after),
         (Err(message), _) | (_, Err(message)) => return Effect::Unknown(message),
     };
+    let is_failed = test.verdict() != Verdict::Passed;
+    if test_before.verdict() != Verdict::Passed {
+        return match (before.value(), after.value()) {
+            (Err(failure), Err(_)) => Effect::FailsBefore(failure.to_string(), failure.span),
+            _ if is_failed => Effect::FailsBefore("its test fails".to_owned(), None),
+            _ => Effect::Unknown("its test fails with the pinned tools".to_owned()),
+        };
+    }
+    let other = |message: String| if is_failed { Effect::TestFails(message) } else { Effect::OtherValue(message) };
     match (before.value(), after.value()) {
         (Ok(before), Ok(after)) => {
             let (before, after) = (readable(before), readable(after));
-            let is_failed = test.verdict() != Verdict::Passed;
-            match before == after {
-                true => Effect::None,
-                false if is_failed => Effect::TestFails(changed(&before, &after)),
-                false => Effect::OtherValue(changed(&before, &after)),
-            }
+            if before == after { Effect::None } else { other(changed(&before, &after)) }
         }
         (Ok(_), Err(failure)) => Effect::Fails(failure.to_string(), failure.span),
-        (Err(before), Err(after)) if before.to_string() != after.to_string() => Effect::Fails(after.to_string(), after.span),
-        (Err(_), Err(_)) => Effect::None,
-        (Err(_), Ok(_)) => Effect::TestFails("it does not fail any more".to_owned()),
+        // The test expects the failure.
+        (Err(before), Err(after)) if before.to_string() == after.to_string() => Effect::None,
+        (Err(before), Err(after)) => other(format!("it fails with {after}; it failed with {before}")),
+        (Err(_), Ok(_)) => other("it does not fail any more".to_owned()),
     }
 }
 

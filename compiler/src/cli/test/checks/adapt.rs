@@ -17,7 +17,7 @@ pub(in super::super) fn adapted(before: &Tool, now: &Tool, answer: &Json) -> Jso
     let (Some(old), Some(new)) = (before.schema(), now.schema()) else { return answer.clone() };
     let adaptation = Adaptation { old: Schema::new(old), new: Schema::new(new) };
     let mut adapted = answer.clone();
-    adaptation.value(old, new, &mut adapted, 0);
+    adaptation.value(&[old], &[new], &mut adapted, 0);
     if now.permits(&adapted) {
         return adapted;
     }
@@ -32,26 +32,27 @@ struct Adaptation<'a> {
 }
 
 impl<'a> Adaptation<'a> {
-    /// Removes the members that only the old schema has.
-    fn value(&self, old: &'a Json, new: &'a Json, value: &mut Json, depth: usize) {
+    /// Removes the members that only the old schema has. A value satisfies one of the schemas on each side.
+    fn value(&self, old: &[&'a Json], new: &[&'a Json], value: &mut Json, depth: usize) {
         if depth > MAX_DEPTH {
             return;
         }
-        let (old, new) = (self.old.body(old), self.new.body(new));
         match value {
             Json::Object(members) => {
-                let (before, now) = (self.old.members(old), self.new.members(new));
-                members.retain(|(name, _)| before.get(name).is_none() || now.get(name).is_some());
+                let (before, now) = (self.old.members_of_any(old), self.new.members_of_any(new));
+                let is_open = self.new.has_unnamed_members(new);
+                members.retain(|(name, _)| is_open || before.get(name).is_none() || now.get(name).is_some());
                 for (name, value) in members {
-                    if let (Some(old), Some(new)) = (before.get(name), now.get(name)) {
-                        self.value(old, new, value, depth + 1);
+                    if let (was @ [_, ..], is @ [_, ..]) = (before.schemas(name), now.schemas(name)) {
+                        self.value(was, is, value, depth + 1);
                     }
                 }
             }
             Json::Array(items) => {
-                if let (Some(old), Some(new)) = (self.old.keyword(old, "items"), self.new.keyword(new, "items")) {
+                let (before, now) = (self.old.items_of_any(old), self.new.items_of_any(new));
+                if !before.schemas.is_empty() && !now.schemas.is_empty() && !now.is_open {
                     for item in items {
-                        self.value(old, new, item, depth + 1);
+                        self.value(&before.schemas, &now.schemas, item, depth + 1);
                     }
                 }
             }
@@ -143,5 +144,18 @@ mod tests {
         ] {
             assert_eq!(adapted(&before, &list(properties, required), &answer).canonical(), expected, "{properties}");
         }
+    }
+
+    #[test]
+    fn member_that_one_alternative_still_has_is_kept() {
+        let tool = |schema: &str| Tool { definition: format!(r#"{{"outputSchema":{schema}}}"#).leak(), ..Tool::EMPTY };
+        let either = |one: &str, other: &str| {
+            let object = |name: &str| format!(r#"{{"type":"object","properties":{{"{name}":{{"type":"integer"}}}}}}"#);
+            tool(&format!(r#"{{"type":"object","properties":{{"pet":{{"anyOf":[{},{}]}}}}}}"#, object(one), object(other)))
+        };
+        let answer = Json::parse(r#"{"pet":{"lives":9}}"#).expect("JSON");
+        let before = either("lives", "tricks");
+        assert_eq!(adapted(&before, &either("tricks", "lives"), &answer).canonical(), r#"{"pet":{"lives":9}}"#);
+        assert_eq!(adapted(&before, &either("tricks", "age"), &answer).canonical(), r#"{"pet":{}}"#);
     }
 }
