@@ -112,7 +112,7 @@ fn example_of_a_cassette_is_stored_and_shown_only_on_request() {
     let again = folder.run(&OBSERVE, false);
     assert!(again.stderr.contains("s/echo: its example stays\n"), "{again:?}");
 
-    // Who forgets what was observed also forgets the example.
+    // `--replace` forgets the example together with the shape.
     let replaced = folder.run(&["observe", "upstreams.json", "--cassette", "c.json", "--replace"], false);
     assert!(replaced.stderr.contains("s/echo: its earlier example is dropped\n"), "{replaced:?}");
     assert_eq!(stored(&folder, "echo"), None);
@@ -173,9 +173,14 @@ fn example_is_kept_or_dropped_by_update_and_is_no_change_of_the_tool() {
         assert!(checked.code == Some(0) && !checked.stderr.contains("PTC0636"), "{checked:?}");
     }
 
-    // A call that such a schema does not permit is not chosen.
-    let observed = folder.run(&["observe", "upstreams.json", "program.clj", "--examples"], true);
-    assert!(observed.stderr.contains("s/echo: none of its calls can be an example\n"), "{observed:?}");
+    // Scrubbed arguments are examples only if the whole schema permits them.
+    for (schema, is_stored) in [(r#"{"type":"string","pattern":"^[a-z]+$"}"#, false), (r#"{"type":"string"}"#, true)] {
+        with_schema(schema);
+        folder.run(&["update", "upstreams.json"], true).success();
+        folder.run(&["record", "upstreams.json", "program.clj", "-o", "c.json", "--scrub-pattern", "ann"], true).success();
+        folder.run(&[&OBSERVE[..], &["--replace"]].concat(), false).success();
+        assert_eq!(stored(&folder, "echo").as_deref(), is_stored.then_some(r#"{"a":"scrubbed-1"}"#), "{schema}");
+    }
     folder.write("server.sh", &server);
     folder.write("upstreams.lock.json", &plain);
     folder.run(&["update", "upstreams.json"], true).success();

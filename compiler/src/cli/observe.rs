@@ -35,7 +35,7 @@ pub(crate) struct Observe {
 
     /// Also store an example call of each tool that has none in the config or in its definition: the arguments of its smallest call
     ///
-    /// These arguments are values, which `doc` shows to models and the lock file keeps. Failed calls are no examples, nor are arguments that
+    /// These arguments are values, which `doc` shows to models and the lock file keeps. Failed calls are not used, nor are arguments that
     /// were redacted or that the tool's schema does not permit.
     #[arg(long)]
     examples: bool,

@@ -24,8 +24,8 @@ pub struct Example<'a> {
     pub place: Option<&'a Span>,
 }
 
-/// Returns the example call of a tool that stands in for made-up arguments: that of the config, or the recorded one of the lock file
-/// unless the definition of the tool states one itself. It may be one that the schema refuses.
+/// Returns the example call of a tool: that of the config, or the recorded one of the lock file unless the definition of the tool states
+/// one itself. It may be one that the schema refuses.
 pub fn of_tool<'a>(entry: Option<&'a Upstream>, name: &str, locked: &'a LockedTool) -> Option<Example<'a>> {
     if let Some(written) = entry.and_then(|entry| entry.example(name, &locked.definition)) {
         return Some(Example { args: &written.value, place: Some(&written.place) });
