@@ -128,7 +128,6 @@ fn example_of_a_run_is_stored_without_what_was_redacted() {
     folder.run(&["observe", "upstreams.json", "program.clj", "--examples"], true).success();
     assert_eq!(stored(&folder, "echo").as_deref(), Some(r#"{"a":"ann"}"#));
     // The argument is an answer that had the secret.
-    folder.write("upstreams.lock.json", &folder.read("upstreams.lock.json"));
     folder.write(
         "program.clj",
         r#"(do (def answer (:value (tool/call {:server "s" :tool "echo" :args {}}))) (count (:value (tool/call {:server "s" :tool "count" :args {:a answer}}))))"#,
