@@ -24,12 +24,11 @@ impl ToolExample<'_> {
     /// Returns the finding that the example is refused. `message` and `hint` must not contain its values, which may be secrets.
     pub fn finding(&self, message: &str, hint: Option<String>) -> Diagnostic {
         let about = Subject::upstream(self.upstream).tool(self.name);
-        let (message, place) = match self.example.place {
-            Some(place) => (message.to_owned(), place),
-            None => {
-                let tool = format!("{} of {}", quoted(self.name), quoted(self.upstream));
-                (format!("the lock file has an example of {tool}: {message}"), &self.entry.place)
-            }
+        let (message, place) = if let Some(place) = self.example.place {
+            (message.to_owned(), place)
+        } else {
+            let tool = format!("{} of {}", quoted(self.name), quoted(self.upstream));
+            (format!("the lock file has an example of {tool}: {message}"), &self.entry.place)
         };
         let mut finding = Diagnostic::new(Code::ExampleRefused, message).about(about).at(place.clone(), "");
         finding.hints.extend(hint.or_else(|| self.example.place.is_none().then(|| RECORD.to_owned())));

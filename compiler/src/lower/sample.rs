@@ -81,12 +81,11 @@ fn sample_within<'s>(schema: &Schema<'s>, node: &'s Json, depth: usize, origin: 
             let members = schema.members(node);
             let required = members.required.iter().filter(|_| depth < MAX_DEPTH);
             let member = |name: &&str| {
-                let value = match members.get(name) {
-                    Some(node) => sample_within(schema, node, depth + 1, origin),
-                    None => {
-                        origin.is_made_up = true;
-                        "\"...\"".to_owned()
-                    }
+                let value = if let Some(node) = members.get(name) {
+                    sample_within(schema, node, depth + 1, origin)
+                } else {
+                    origin.is_made_up = true;
+                    "\"...\"".to_owned()
                 };
                 format!("{} {value}", super::text::key(name))
             };
