@@ -9,6 +9,7 @@ use crate::diag::{Code, Diagnostic, Diagnostics, Subject, quoted, quoted_list, s
 use crate::drift;
 use crate::json::Json;
 use crate::lock::{Address, Authorization, Lock, LockedTool, LockedUpstream, Server};
+use crate::lower::example;
 use crate::openapi;
 use crate::source::Span;
 
@@ -163,7 +164,8 @@ pub fn merge(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream
     lock
 }
 
-/// Copies the observed shapes of the tools that are called as before. Their descriptions, those of their arguments, and their output
+/// Copies what was observed of tools: the shapes of results, if the tool is called as before, and the example of a call, if the schema
+/// of a changed definition still permits it. Of tools that are called as before, the descriptions, those of their arguments, and the output
 /// schemas may differ.
 pub fn keep_observations(pinned: &LockedUpstream, locked: &mut LockedUpstream) {
     let request = |tool: &LockedTool| {
@@ -171,11 +173,25 @@ pub fn keep_observations(pinned: &LockedUpstream, locked: &mut LockedUpstream) {
         (input.map(drift::without_annotations), operation.cloned())
     };
     for (name, tool) in &mut locked.tools {
-        let known = pinned.tools.get(name).filter(|known| known.observed.is_some() && request(known) == request(tool));
-        if let Some(known) = known {
+        let Some(known) = pinned.tools.get(name) else { continue };
+        if known.observed.is_some() && request(known) == request(tool) {
             tool.observed.clone_from(&known.observed);
         }
+        if let Some(example) = &known.example
+            && (known.digest == tool.digest || example::fault(example, &tool.definition).is_none())
+        {
+            tool.example = Some(example.clone());
+        }
     }
+}
+
+/// Returns the tools whose recorded example only the old lock has, as upstream and tool.
+pub fn dropped_examples<'l>(old: &'l Lock, new: &'l Lock) -> impl Iterator<Item = (&'l str, &'l str)> {
+    new.upstreams.iter().flat_map(|(upstream, now)| {
+        let had = |tool: &str| old.upstreams.get(upstream).and_then(|was| was.tools.get(tool)?.example.as_ref()).is_some();
+        let dropped = now.tools.iter().filter(move |(name, tool)| tool.example.is_none() && had(name));
+        dropped.map(|(name, _)| (upstream.as_str(), name.as_str()))
+    })
 }
 
 /// Selects the granted tools of a listing.

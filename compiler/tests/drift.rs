@@ -506,3 +506,19 @@ fn observed_shapes_are_compared_as_information() {
         assert!(diagnostics.worst() <= Some(Severity::Note));
     }
 }
+
+#[test]
+fn recorded_examples_are_not_compared() {
+    let with = |example: Option<&str>| {
+        let mut lock = lock(&[TOOL]);
+        lock.upstreams.get_mut("a").unwrap().tools.get_mut("search").unwrap().example = example.and_then(Json::parse);
+        lock
+    };
+    let texts = [None, Some(r#"{"q": "a"}"#), Some(r#"{"q": "b"}"#)];
+    for (old, new) in texts.into_iter().flat_map(|old| texts.map(|new| (old, new))) {
+        let mut diagnostics = Diagnostics::default();
+        let count = drift::compare(&config(), &with(old), &with(new), &Places::default(), None, &mut diagnostics);
+        assert!(count == drift::Count::default() && diagnostics.sorted().is_empty(), "{old:?} {new:?}");
+        assert_eq!(with(old).catalog_digest() == with(new).catalog_digest(), old == new);
+    }
+}

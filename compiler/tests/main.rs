@@ -27,6 +27,7 @@ mod manual;
 mod mock;
 mod mutilated;
 mod observe;
+mod observe_examples;
 mod policy;
 mod pure;
 mod recording;

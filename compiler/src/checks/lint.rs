@@ -82,13 +82,9 @@ enum Review {
 pub fn lint(config: &Config, old: &Lock, lock: &Lock, diagnostics: &mut Diagnostics) {
     read_only::check(config, lock, diagnostics);
     credentials::check(config, lock, diagnostics);
-    let secrets = config.credentials.values().filter_map(|binding| match &binding.source {
-        CredentialSource::Literal { value } => Some(value.as_str()),
-        CredentialSource::Env { .. } | CredentialSource::File { .. } => None,
-    });
     let known = Known {
         tools: lock.upstreams.values().flat_map(|upstream| upstream.tools.keys().map(String::as_str)).collect(),
-        secrets: secrets.collect(),
+        secrets: literal_secrets(config),
     };
     for (name, upstream) in &config.upstreams {
         let Some(locked) = lock.upstreams.get(name) else { continue };
@@ -130,6 +126,24 @@ pub fn lint(config: &Config, old: &Lock, lock: &Lock, diagnostics: &mut Diagnost
         }
         warn_of_needless(name, upstream, locked, &needed, diagnostics);
     }
+}
+
+/// Whether a value may be shown to models and stored in files: it hides no characters, does not address models, and has nothing that
+/// looks like a secret or was redacted.
+pub fn is_presentable(config: &Config, value: &Json) -> bool {
+    let known = Known { tools: BTreeSet::new(), secrets: literal_secrets(config) };
+    let mut seen = Seen { known: Some(&known), ..Seen::default() };
+    seen.walk(value, "", 0);
+    seen.hidden.is_none() && seen.addressing.is_none() && seen.secret.is_none()
+}
+
+/// Returns the literal secrets of a config.
+fn literal_secrets(config: &Config) -> Vec<&str> {
+    let secrets = config.credentials.values().filter_map(|binding| match &binding.source {
+        CredentialSource::Literal { value } => Some(value.as_str()),
+        CredentialSource::Env { .. } | CredentialSource::File { .. } => None,
+    });
+    secrets.collect()
 }
 
 /// Whether a person must review the text of a finding with this code.

@@ -1,14 +1,15 @@
-//! Checks default arguments of operations, and examples in overrides, against the whole schemas of the arguments.
+//! Checks default arguments of operations, and examples of calls, against the whole schemas of the arguments.
 //!
 //! The library has already compared types, listed values and bounds, and has left out operations whose defaults do not match. The
 //! runtime's validator checks the rest of JSON Schema.
 
+use ptc_compiler::checks::examples;
 use ptc_compiler::config::Config;
 use ptc_compiler::config::model::OpenApi;
 use ptc_compiler::config::operation_selector;
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Subject, quoted};
 use ptc_compiler::json::Json;
-use ptc_compiler::lock::{Lock, LockedUpstream};
+use ptc_compiler::lock::{Lock, LockedTool, LockedUpstream};
 use ptc_compiler::lower::example;
 use ptc_compiler::source::Span;
 use ptc_lisp::{Value, json};
@@ -34,24 +35,42 @@ pub(crate) fn check(entry: &OpenApi, locked: &LockedUpstream, diagnostics: &mut 
     }
 }
 
-/// Reports examples in overrides that the library has found no fault in, and that the whole schema refuses.
+/// Reports examples that the library has found no fault in, and that the whole schema refuses.
 pub(crate) fn check_examples(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
-    for (name, upstream) in &config.upstreams {
-        let locked = lock.upstreams.get(name).into_iter().flat_map(|locked| &locked.tools);
-        for (key, tool) in locked {
-            let Some(written) = upstream.example(key, &tool.definition) else { continue };
-            if example::fault(&written.value, &tool.definition).is_some() {
-                continue;
-            }
-            let Ok(definition) = json::decode(tool.canonical.as_bytes()) else { continue };
-            for (argument, value) in written.value.members() {
-                let Some(what) = fault(&definition, argument, value) else { continue };
-                let message = format!("the example of the argument {} {what}", quoted(argument));
-                let subject = Subject::upstream(name).tool(key);
-                diagnostics.push(Diagnostic::new(Code::ExampleRefused, message).about(subject).at(written.place.clone(), ""));
+    for found in examples::examples(config, lock) {
+        if example::fault(found.example.args, &found.tool.definition).is_some() {
+            continue;
+        }
+        for (argument, what) in example_faults(found.tool, found.example.args) {
+            diagnostics.push(found.finding(&format!("the example of the argument {} {what}", quoted(&argument)), None));
+        }
+    }
+}
+
+/// Whether the arguments of a call can be the example of a tool.
+pub(crate) fn is_example(tool: &LockedTool, args: &Json) -> bool {
+    example::fault(args, &tool.definition).is_none() && example_faults(tool, args).is_empty()
+}
+
+/// Drops the recorded examples that the whole schemas of changed definitions refuse. The library has dropped those that it finds a fault in.
+pub(crate) fn drop_examples(old: &Lock, new: &mut Lock) {
+    for (upstream, locked) in &mut new.upstreams {
+        for (name, tool) in &mut locked.tools {
+            let known = old.upstreams.get(upstream).and_then(|known| known.tools.get(name));
+            if known.is_none_or(|known| known.digest != tool.digest)
+                && tool.example.as_ref().is_some_and(|args| !is_example(tool, args))
+            {
+                tool.example = None;
             }
         }
     }
+}
+
+/// Returns the arguments of an example that the whole schema refuses, each with its fault as the rest of a sentence.
+fn example_faults(tool: &LockedTool, args: &Json) -> Vec<(String, String)> {
+    let Ok(definition) = json::decode(tool.canonical.as_bytes()) else { return Vec::new() };
+    let faulty = |(argument, value): &(String, Json)| Some((argument.clone(), fault(&definition, argument, value)?));
+    args.members().iter().filter_map(faulty).collect()
 }
 
 /// Returns the fault of a value of an argument as the rest of a sentence.

@@ -124,6 +124,7 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     if !has_other_policy || *changed != Count::default() {
         console.message(&format!("{}\n", changed.clause()));
     }
+    console.message(&resolve_lock::dropped_examples(old, new));
     let path = resolve_lock::path(&args.config);
     if files::write_if_changed(&path, lock::write::write(new).as_bytes())? {
         console.message(&format!(
@@ -268,7 +269,7 @@ fn locks(
         fresh.extend(asked.take_moved(config, &old, &mut checked.diagnostics));
         fresh.extend(asked.locked(config, &mut checked.sources, &mut checked.diagnostics));
     }
-    let new = resolve::merge(config, &old, fresh);
+    let new = resolve_lock::merge(config, &old, fresh);
     Ok(Some(Locks { old, places, new }))
 }
 

@@ -9,9 +9,10 @@ use ptc_compiler::serve::cassette::{Cassette, Recorder};
 use ptc_compiler::serve::observe::Observations;
 
 use crate::console::Console;
+use crate::observe::{self, Storing};
 use crate::shared_args::Messages;
 use crate::upstream_runs::UpstreamRuns;
-use crate::{Failure, Status, files, frozen, observe};
+use crate::{Failure, Status, files, frozen};
 
 /// `ptc-compile record`
 ///
@@ -91,7 +92,7 @@ pub(crate) fn run(args: &Record, console: &Console) -> Result<Status, Failure> {
     console.message(&format!("{verb} {path} with {} requests\n", cassette.requests()));
     // The answers of an unchanged cassette are observed already.
     if args.observe && is_new {
-        observe::store(config, frozen.lock, &Observations::from(&cassette), false, console)?;
+        observe::store(config, frozen.lock, &Observations::from(&cassette), Storing::default(), console)?;
     }
     Ok(Status::Clean)
 }

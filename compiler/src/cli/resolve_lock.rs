@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ptc_compiler::checks::lint;
 use ptc_compiler::config::Config;
 use ptc_compiler::config::model::Upstream;
-use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity};
+use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
 use ptc_compiler::lock::{self, Lock, LockedUpstream};
 use ptc_compiler::pinned;
 use ptc_compiler::resolve::{self, MissingPin, Query};
@@ -20,7 +20,7 @@ use crate::build_args::Build;
 use crate::console::Console;
 use crate::load::{self, Checked};
 use crate::query_upstreams::{self, Connections};
-use crate::{Failure, files};
+use crate::{Failure, defaults, files};
 
 /// Returns the path of the lock file: `upstreams.lock.json` beside `upstreams.json`.
 pub(crate) fn path(config: &Path) -> PathBuf {
@@ -70,7 +70,7 @@ pub(crate) fn for_build(
             return Ok(None);
         }
     }
-    let lock = resolve::merge(config, &known, fresh);
+    let lock = merge(config, &known, fresh);
     resolve::warn_without_addresses(config, &config_path.display().to_string(), &lock, &mut checked.diagnostics);
     // Lint before writing: definitions in the file count as reviewed.
     let mut found = Diagnostics::default();
@@ -90,9 +90,25 @@ pub(crate) fn for_build(
         checked.diagnostics.extend(stale);
         return Ok((!is_stale).then_some(lock));
     }
+    console.message(&dropped_examples(&known, &lock));
     files::write_if_changed(&path, lock::write::write(&lock).as_bytes())?;
     console.message(&format!("{} {}\n", if old.is_some() { "updated" } else { "wrote" }, path.display()));
     Ok(Some(lock))
+}
+
+/// Merges the lock for a config as [`resolve::merge`] does, and drops the recorded examples that the whole schemas of changed tools refuse.
+pub(crate) fn merge(config: &Config, known: &Lock, fresh: BTreeMap<String, LockedUpstream>) -> Lock {
+    let mut lock = resolve::merge(config, known, fresh);
+    defaults::drop_examples(known, &mut lock);
+    lock
+}
+
+/// Names the tools whose recorded examples are dropped, one on each line.
+pub(crate) fn dropped_examples(old: &Lock, new: &Lock) -> String {
+    let line = |(upstream, tool): (&str, &str)| {
+        format!("dropped the example of {} of {}: its schema does not permit it any more\n", quoted(tool), quoted(upstream))
+    };
+    resolve::dropped_examples(old, new).map(line).collect()
 }
 
 /// Writes new pins into the lock file of a config, with those of local documents. Returns whether they were accepted; the findings
@@ -108,13 +124,14 @@ pub(crate) fn pin(config_path: &Path, fresh: BTreeMap<String, LockedUpstream>, c
     let known = old.unwrap_or_default();
     let mut pins = std::mem::take(&mut checked.documents);
     pins.extend(fresh);
-    let lock = resolve::merge(config, &known, pins);
+    let lock = merge(config, &known, pins);
     let mut found = Diagnostics::default();
     lint::lint(config, &known, &lock, &mut found);
     console.findings(&checked.sources, &found);
     if found.has_errors() {
         return Ok(false);
     }
+    console.message(&dropped_examples(&known, &lock));
     files::write_if_changed(&path, lock::write::write(&lock).as_bytes())?;
     console.message(&format!("wrote {}\n", path.display()));
     Ok(true)
@@ -128,7 +145,7 @@ pub(crate) fn for_check(args: &Build, config_path: &Path, checked: &mut Checked)
     let Ok(old) = read(&path, checked)? else { return Ok(None) };
     let (Some(config), false) = (&checked.config, checked.diagnostics.has_errors()) else { return Ok(None) };
     let known = old.clone().unwrap_or_default();
-    let lock = resolve::merge(config, &known, std::mem::take(&mut checked.documents));
+    let lock = merge(config, &known, std::mem::take(&mut checked.documents));
     resolve::warn_without_addresses(config, &config_path.display().to_string(), &lock, &mut checked.diagnostics);
     lint::lint(config, &known, &lock, &mut checked.diagnostics);
     let severity = if args.locked { Severity::Error } else { Severity::Warning };
@@ -198,7 +215,7 @@ pub(crate) fn pinned(config_path: &Path, checked: &mut Checked) -> Result<Option
     for missing_pin in &missing_pins {
         checked.diagnostics.push(stale_lock_error(config, config_path, missing_pin, old.is_none().then_some(&path)));
     }
-    Ok(missing_pins.is_empty().then(|| resolve::merge(config, &known, checked.documents.clone())))
+    Ok(missing_pins.is_empty().then(|| merge(config, &known, checked.documents.clone())))
 }
 
 /// Reads the lock file if it exists. The inner `Err` means a faulty file, whose faults are reported as findings.

@@ -104,6 +104,8 @@ pub struct LockedTool {
     pub security: Option<Security>,
     /// The shape of its results, if answers of it were observed.
     pub observed: Option<Observed>,
+    /// The arguments of a recorded call, which `doc` shows if neither the config nor the definition has an example.
+    pub example: Option<Json>,
 }
 
 impl LockedTool {
@@ -114,14 +116,14 @@ impl LockedTool {
         let canonical = definition.canonical();
         let digest = sha256(canonical.as_bytes());
         let paging = paging::inferred(&definition);
-        LockedTool { definition, canonical, digest, paging, security: None, observed: None }
+        LockedTool { definition, canonical, digest, paging, security: None, observed: None, example: None }
     }
 }
 
 impl Lock {
     /// Returns the SHA-256 of everything that a binary is made of: upstreams and their descriptions of themselves, names and
-    /// digests of tools, how lists are paged, observed shapes of results, authorization servers, and the policy. Equal catalogs have equal
-    /// digests, even if unselected parts of a document differ.
+    /// digests of tools, how lists are paged, observed shapes of results, recorded examples of calls, authorization servers, and the policy. Equal
+    /// catalogs have equal digests, even if unselected parts of a document differ.
     pub fn catalog_digest(&self) -> String {
         self.digest(true)
     }
@@ -158,6 +160,11 @@ impl Lock {
             let observed: Vec<_> = observed.collect();
             if !observed.is_empty() {
                 entry = entry.with("observed", Json::Object(observed));
+            }
+            let examples = upstream.tools.iter().filter_map(|(tool, locked)| Some((tool.clone(), locked.example.clone()?)));
+            let examples: Vec<_> = examples.collect();
+            if !examples.is_empty() {
+                entry = entry.with("examples", Json::Object(examples));
             }
             (name.clone(), entry)
         });

@@ -182,6 +182,9 @@ impl Reader<'_> {
                     self.fault(Code::LockShape, pinned, "expected an observed shape, as `answers` and `schema`".to_owned());
                 }
             }
+            if member.value.get("example").is_some() {
+                tool.example = self.object(&member.value, "example").map(|example| Json::from(example).sorted());
+            }
             if tool.digest != pinned {
                 let message =
                     format!("the definition of `{name}/{}` does not have the digest that the lock file gives", member.key);

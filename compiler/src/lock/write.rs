@@ -31,6 +31,9 @@ fn upstream(upstream: &LockedUpstream) -> Json {
         if let Some(observed) = &tool.observed {
             entry.set("observed", observed.to_json());
         }
+        if let Some(example) = &tool.example {
+            entry.set("example", example.clone());
+        }
         (name.clone(), entry)
     });
     let mut entry =

@@ -1,16 +1,53 @@
-//! Finds examples of calls that the schema of a tool refuses. `doc` does not show them.
+//! Chooses the example call of a tool, and finds examples that its schema refuses. `doc` does not show these.
 
 use super::sample;
+use crate::config::model::Upstream;
 use crate::diag::{quoted, suggest};
 use crate::json::Json;
 use crate::json_schema::Schema;
 use crate::json_schema::mismatch::mismatch;
+use crate::lock::LockedTool;
+use crate::source::Span;
 
 /// Maximum depth to which members are compared with the schema.
 const MAX_DEPTH: usize = 16;
 
-/// Maximum bytes of an example in the config, as JSON.
-const MAX_EXAMPLE: usize = 400;
+/// Maximum bytes of an example in the config or in the lock file, as JSON.
+pub const MAX_EXAMPLE: usize = 400;
+
+/// The arguments of an example call.
+#[derive(Debug, Clone, Copy)]
+pub struct Example<'a> {
+    /// The arguments, an object.
+    pub args: &'a Json,
+    /// Their place in the config. `None` if the lock file has them, from a recorded call.
+    pub place: Option<&'a Span>,
+}
+
+/// Returns the example call of a tool: that of the config, or the recorded one of the lock file unless the definition of the tool states
+/// one itself. It may be one that the schema refuses.
+pub fn of_tool<'a>(entry: Option<&'a Upstream>, name: &str, locked: &'a LockedTool) -> Option<Example<'a>> {
+    if let Some(written) = entry.and_then(|entry| entry.example(name, &locked.definition)) {
+        return Some(Example { args: &written.value, place: Some(&written.place) });
+    }
+    let args = locked.example.as_ref().filter(|_| !is_stated(&locked.definition))?;
+    Some(Example { args, place: None })
+}
+
+/// Whether the definition of a tool states an example call: the schema of a required argument has an example, and no required argument
+/// has to be made up.
+pub fn is_stated(definition: &Json) -> bool {
+    let Some(input) = definition.get("inputSchema") else { return false };
+    let schema = Schema::new(input);
+    let members = schema.members(input);
+    let required = members.required.iter().filter(|name| !has_default(definition, name));
+    sample::is_stated(&schema, required.map(|name| members.get(name).unwrap_or(&Json::Bool(true))))
+}
+
+/// Whether an operation has a default for an argument, which is sent if a call does not have it.
+fn has_default(definition: &Json, name: &str) -> bool {
+    definition.get("_ptc").and_then(|ptc| ptc.get("defaultArgs")?.get(name)).is_some()
+}
 
 /// Why an example is not shown.
 pub struct ExampleFault {
@@ -30,7 +67,6 @@ pub fn fault(example: &Json, definition: &Json) -> Option<ExampleFault> {
     let schema = Schema::new(input);
     let members = schema.members(input);
     let (args, is_closed) = schema.arguments();
-    let has_default = |name: &str| definition.get("_ptc").and_then(|ptc| ptc.get("defaultArgs")?.get(name)).is_some();
     for (name, value) in example.members() {
         let Some(node) = members.get(name) else {
             // A tool without declared arguments may accept any argument.
@@ -47,7 +83,7 @@ pub fn fault(example: &Json, definition: &Json) -> Option<ExampleFault> {
             return Some(found);
         }
     }
-    let missing = args.iter().find(|arg| arg.required && !has_default(&arg.name) && example.get(&arg.name).is_none());
+    let missing = args.iter().find(|arg| arg.required && !has_default(definition, &arg.name) && example.get(&arg.name).is_none());
     missing.and_then(|arg| because(format!("the example lacks the required argument {}", quoted(&arg.name)), None))
 }
 

@@ -6,7 +6,7 @@
 //! - [`shape`]: renders the shape of a result.
 //! - [`doc`]: renders the text of `(doc "server/tool")`.
 //! - [`notes`]: renders the lines of that text about arguments and fields of the result.
-//! - [`example`]: examples that schemas refuse.
+//! - [`example`]: the example call of a tool, and examples that schemas refuse.
 //! - [`sample`]: chooses the values in the example call of that text.
 //! - `summary`: summarizes a tool or an upstream in lists.
 //! - [`text`]: formats prose on one line, and PTC-Lisp literals.
@@ -122,7 +122,7 @@ fn tool_of(entry: Option<&Entry>, server: &str, name: &str, locked: &LockedTool)
     let call_timeout_ms = overriding.and_then(|overriding| overriding.call_timeout_ms);
     let call_timeout_ms =
         call_timeout_ms.or_else(|| timeout_of_operation(locked)).or_else(|| entry.and_then(|entry| entry.call_timeout_ms));
-    let example = entry.and_then(|entry| entry.example(name, definition)).map(|example| &example.value);
+    let example = example::of_tool(entry, name, locked).map(|example| example.args);
     let example = example.filter(|example| example::fault(example, definition).is_none()).cloned();
     let annotations = declared(definition);
     let effects = relied_on(entry, name, definition);

@@ -18,7 +18,25 @@ const MAX_DEPTH: usize = 3;
 /// Returns a value that the schema offers and accepts, else a simple value of the right type within the bounds. Objects get their required
 /// members.
 pub fn sample(schema: &Schema<'_>, node: &Json) -> String {
-    sample_within(schema, node, 0)
+    sample_within(schema, node, 0, &mut Origin::default())
+}
+
+/// Whether the schemas of some values state an example of them: none of the values has to be made up, and one is an example.
+pub fn is_stated<'s>(schema: &Schema<'s>, nodes: impl Iterator<Item = &'s Json>) -> bool {
+    let mut origin = Origin::default();
+    for node in nodes {
+        sample_within(schema, node, 0, &mut origin);
+    }
+    origin.has_example && !origin.is_made_up
+}
+
+/// Where the parts of values come from.
+#[derive(Debug, Default)]
+struct Origin {
+    /// Whether a schema has an example.
+    has_example: bool,
+    /// Whether a part is not in a schema.
+    is_made_up: bool,
 }
 
 /// Iterates over the examples that a schema has.
@@ -27,15 +45,13 @@ pub fn examples<'s>(schema: &Schema<'s>, node: &'s Json) -> impl Iterator<Item =
     keyword(schema, node, "example", 0).into_iter().chain(listed)
 }
 
-fn sample_within<'s>(schema: &Schema<'s>, node: &'s Json, depth: usize) -> String {
+fn sample_within<'s>(schema: &Schema<'s>, node: &'s Json, depth: usize, origin: &mut Origin) -> String {
     let find = |key: &str| keyword(schema, node, key, 0);
     let is_usable =
         |example: &&Json| literal(example).len() <= MAX_OFFERED && mismatch(schema, node, example, "example", "").is_none();
-    let offered = ["const", "default"]
-        .into_iter()
-        .find_map(find)
-        .or_else(|| examples(schema, node).find(is_usable))
-        .or_else(|| find("enum")?.elements().first());
+    let example = examples(schema, node).find(is_usable);
+    origin.has_example |= example.is_some();
+    let offered = ["const", "default"].into_iter().find_map(find).or(example).or_else(|| find("enum")?.elements().first());
     if let Some(text) = offered.map(literal)
         && text.len() <= MAX_OFFERED
     {
@@ -43,21 +59,34 @@ fn sample_within<'s>(schema: &Schema<'s>, node: &'s Json, depth: usize) -> Strin
     }
     let types = schema.types(schema.body(node));
     let first = [Type::String, Type::Integer, Type::Number, Type::Boolean, Type::Array, Type::Object];
-    match first.into_iter().find(|kind| types.admits(*kind)) {
+    let kind = first.into_iter().find(|kind| types.admits(*kind));
+    let has_parts = match kind {
+        Some(Type::Array) => count(find("minItems")) > 0,
+        Some(Type::Object) => !schema.members(node).required.is_empty(),
+        _ => false,
+    };
+    origin.is_made_up |= !has_parts || depth >= MAX_DEPTH;
+    match kind {
         Some(Type::String) => text(find),
         Some(Type::Integer | Type::Number) => number(find),
         Some(Type::Boolean) => "true".to_owned(),
         Some(Type::Array) => {
             let least = count(find("minItems")).min(MAX_DEPTH);
             let item = find("items").filter(|_| least > 0 && depth < MAX_DEPTH);
-            let item = item.map(|items| sample_within(schema, items, depth + 1));
+            origin.is_made_up |= item.is_none();
+            let item = item.map(|items| sample_within(schema, items, depth + 1, origin));
             format!("[{}]", vec![item.unwrap_or_default(); least].join(" ").trim())
         }
         Some(Type::Object) => {
             let members = schema.members(node);
             let required = members.required.iter().filter(|_| depth < MAX_DEPTH);
             let member = |name: &&str| {
-                let value = members.get(name).map_or_else(|| "\"...\"".to_owned(), |node| sample_within(schema, node, depth + 1));
+                let value = if let Some(node) = members.get(name) {
+                    sample_within(schema, node, depth + 1, origin)
+                } else {
+                    origin.is_made_up = true;
+                    "\"...\"".to_owned()
+                };
                 format!("{} {value}", super::text::key(name))
             };
             format!("{{{}}}", required.map(member).collect::<Vec<_>>().join(" "))

@@ -202,6 +202,15 @@ impl Cassette {
         })
     }
 
+    /// Returns the arguments of the requests that were answered at least once, each with its upstream and tool.
+    pub fn answered_args(&self) -> impl Iterator<Item = (&str, &str, Json)> {
+        self.tools.iter().flat_map(|((server, tool), recorded)| {
+            let is_answer = |reply: &Reply| !matches!(reply.content, Content::Fault { .. });
+            let answered = recorded.requests.iter().filter(move |(_, replies)| replies.iter().any(is_answer));
+            answered.map(|(request, _)| (&**server, &**tool, request.value()))
+        })
+    }
+
     /// Adds the requests of another cassette that this one does not have.
     fn add(&mut self, other: &Cassette) {
         for (tool, recorded) in &other.tools {

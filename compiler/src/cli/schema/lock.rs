@@ -130,6 +130,8 @@ struct Tool {
     security: Option<Security>,
     /// The shape of its results, inferred from answers.
     observed: Option<Observed>,
+    /// The arguments of a recorded call, which `doc` shows if neither the config nor the definition has an example.
+    example: Option<Map<String, Value>>,
 }
 
 #[derive(JsonSchema)]

@@ -10,7 +10,7 @@ use ptc_runtime::upstream::intercept::{CallAnswer, CallPayload, InterceptedCall,
 use super::Observations;
 use crate::json::Json;
 
-/// Passes all calls on to their upstreams, and observes the redacted answers. Failures are not observed.
+/// Passes all calls on to their upstreams, and observes the redacted arguments and answers. Failures are not observed.
 #[derive(Debug, Clone, Default)]
 pub struct Observer(Arc<Mutex<Observations>>);
 
@@ -37,13 +37,16 @@ impl ProgramInterceptor for Observer {
     }
 
     fn observe(&self, call: &InterceptedCall, outcome: Result<&CallAnswer, &UpstreamError>, _: Duration) {
+        let Ok(answer) = outcome else { return };
         // Without the bytes of its body, an answer has another shape.
-        if call.without_bytes {
-            return;
-        }
-        if let Some(content) = outcome.ok().and_then(content_of) {
-            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let content = if call.without_bytes { None } else { content_of(answer) };
+        let args = std::str::from_utf8(&call.arguments).ok().and_then(Json::parse);
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(content) = content {
             all.add(call.upstream.name, call.tool.name, &content);
+        }
+        if let Some(args) = args {
+            all.add_args(call.upstream.name, call.tool.name, &args);
         }
     }
 }
