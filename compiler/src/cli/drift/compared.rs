@@ -190,7 +190,7 @@ impl Compared {
     fn changes(&self, tool: &(String, String), cause: Cause, passes: &dyn Fn(&str) -> bool) -> Vec<String> {
         let (upstream, tool) = tool;
         let [old, new] = [&self.old, &self.new].map(|lock| lock.upstreams.get(upstream));
-        let changes = drift::changes(upstream, old, new).tools.remove(tool).unwrap_or_default();
+        let changes = drift::changes_of_tools(upstream, old, new).remove(tool).unwrap_or_default();
         let sentence = |what: &str| format!("{} of {} {what}", quoted(tool), quoted(upstream));
         cause.changes(&changes, passes).into_iter().map(sentence).collect()
     }
