@@ -13,6 +13,7 @@
 //! - [`severity`]: how severe changes are.
 //! - `summary`: the sentences of these reports.
 
+mod authorization;
 pub mod callers;
 pub mod cause;
 mod input;
@@ -27,14 +28,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ptc_catalog::{Annotations, Effect, HttpTransport};
 
-use crate::config::model::Config;
+use crate::config::model::{Config, Upstream};
 use crate::diag::{Code, Diagnostic, Diagnostics, Subject, quoted};
 use crate::ir::{Arg, Tool};
 use crate::json::Json;
 use crate::json_schema::PROSE;
 use crate::lock::read::Places;
 use crate::lock::security::SchemeKind;
-use crate::lock::{Authorization, Lock, LockedTool, LockedUpstream, Observed};
+use crate::lock::{Lock, LockedTool, LockedUpstream, Observed};
 use crate::lower;
 use crate::source::Span;
 
@@ -75,7 +76,7 @@ pub fn compare(
 ) -> Count {
     let mut count = Count::default();
     for (name, upstream) in &config.upstreams {
-        let found = changes(name, old.upstreams.get(name), new.upstreams.get(name));
+        let found = changes(name, upstream, old.upstreams.get(name), new.upstreams.get(name));
         let finding = |code, message: &str, subject: Subject, pinned: Option<&Span>| {
             let finding = Diagnostic::new(code, message).about(subject).at(upstream.place.clone(), "");
             let finding = match pinned {
@@ -87,7 +88,7 @@ pub fn compare(
                 None => finding,
             }
         };
-        count.upstreams += usize::from(found.has_own_changes());
+        count.upstreams += usize::from(old.upstreams.contains_key(name) && found.has_own_changes());
         for what in found.files {
             let message = format!("the document of {} {what}", quoted(name));
             let subject = Subject::upstream(name).change(&message);
@@ -175,19 +176,29 @@ impl Changes {
     }
 }
 
-/// Returns all changes of an upstream. It may be in only one of the locks.
-pub fn changes(name: &str, old: Option<&LockedUpstream>, new: Option<&LockedUpstream>) -> Changes {
+/// Returns all changes of an upstream with this entry of the config. It may be in only one of the locks.
+pub fn changes(name: &str, entry: &Upstream, old: Option<&LockedUpstream>, new: Option<&LockedUpstream>) -> Changes {
     let mut found = Changes::default();
     if let (Some(before), Some(after)) = (old, new) {
         found.transport = transport_change(before, after);
-        if let (Some(before), Some(after)) = (&before.authorization, &after.authorization) {
-            found.authorization = authorization_changes(before, after);
-        }
         let name = |locked: &LockedUpstream| locked.server.as_ref().map(|server| server.name.clone()).unwrap_or_default();
         found.server_name = text_change("calls itself", &name(before), &name(after));
         let instructions = |locked: &LockedUpstream| locked.instructions.clone().unwrap_or_default();
         found.instructions = text_change("says of itself", &instructions(before), &instructions(after));
     }
+    let nothing = LockedUpstream::default();
+    let (before, after) = (old.unwrap_or(&nothing), new.unwrap_or(&nothing));
+    found.authorization = authorization::changes(entry, before, after);
+    found.tools = changes_of_tools(name, old, new);
+    if !found.tools.is_empty() {
+        found.files = document_changes(old, new);
+    }
+    found
+}
+
+/// Returns the changes of an upstream's tools by exposed name. No list is empty.
+pub fn changes_of_tools(name: &str, old: Option<&LockedUpstream>, new: Option<&LockedUpstream>) -> BTreeMap<String, Vec<Change>> {
+    let mut found = BTreeMap::new();
     let nothing = LockedUpstream::default();
     let (before, after) = (&old.unwrap_or(&nothing).tools, &new.unwrap_or(&nothing).tools);
     for tool in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
@@ -198,31 +209,8 @@ pub fn changes(name: &str, old: Option<&LockedUpstream>, new: Option<&LockedUpst
             (None, None) => Vec::new(),
         };
         if !changes.is_empty() {
-            found.tools.insert(tool.clone(), changes);
+            found.insert(tool.clone(), changes);
         }
-    }
-    if !found.tools.is_empty() {
-        found.files = document_changes(old, new);
-    }
-    found
-}
-
-/// Describes changes of the authorization server that an upstream names.
-fn authorization_changes(before: &Authorization, after: &Authorization) -> Vec<(Code, String)> {
-    let mut found = Vec::new();
-    let mut add = |code, what: &str, was: &str, now: &str| {
-        if was != now {
-            found.push((code, format!("{what} {}, which was {}", quoted(now), quoted(was))));
-        }
-    };
-    add(Code::AuthorizationServerChanged, "names the authorization server", &before.issuer, &after.issuer);
-    add(Code::AuthorizationServerChanged, "has tokens issued for the resource", &before.resource, &after.resource);
-    let scopes = |of: &Authorization| of.scopes.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
-    add(Code::ScopesChanged, "asks for the scopes", &scopes(before), &scopes(after));
-    // The opposite is a stricter requirement, which a login meets by itself.
-    if before.needs_proof && !after.needs_proof {
-        let what = "accepts tokens that are not bound to a key (DPoP), which it required".to_owned();
-        found.push((Code::AuthorizationServerChanged, what));
     }
     found
 }

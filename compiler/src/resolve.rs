@@ -151,8 +151,12 @@ pub fn merge(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream
         if let Some(pinned) = pinned {
             keep_observations(pinned, &mut locked);
         }
-        if !Authorization::is_found(&upstream.transport) {
+        if !Authorization::is_pinned(&upstream.transport) {
             locked.authorization = None;
+        } else if locked.authorization.is_none() && !Authorization::is_found(&upstream.transport) {
+            // An upstream at the same address that does not answer now, or has no metadata now, has not named another server.
+            let same = pinned.filter(|pinned| pinned.address == locked.address);
+            locked.authorization = same.and_then(|pinned| pinned.authorization.clone());
         }
         if let Some(wanted) = &upstream.include_tools {
             let wanted: BTreeSet<&str> = wanted.iter().map(|tool| tool.value.as_str()).collect();
@@ -314,7 +318,7 @@ pub fn changes(config: &Config, config_path: &str, old: &Lock, new: &Lock) -> Ve
     let mut found: Vec<Diagnostic> = policy_change(config, config_path, old, new).into_iter().collect();
     for (name, upstream) in &config.upstreams {
         let (before, after) = (old.upstreams.get(name), new.upstreams.get(name));
-        let changes = drift::changes(name, before, after);
+        let changes = drift::changes(name, upstream, before, after);
         let what = match changes.tools.iter().next() {
             None if changes.is_empty() => continue,
             None => "describes itself differently than in the lock file".to_owned(),

@@ -13,7 +13,7 @@ use tiny_http::{Header, Request, Response, Server};
 
 /// What the upstream says now.
 struct Said {
-    /// The path of the issuer that it names.
+    /// The paths of the issuers that it names, separated by spaces. It has no metadata if this is empty.
     issuer: &'static str,
     scope: &'static str,
     /// Whether it requires tokens that are bound to a key.
@@ -69,9 +69,9 @@ fn answer(mut request: Request, base: &str, said: &mut Said) {
             let header = Header::from_bytes("WWW-Authenticate", challenge).unwrap();
             return request.respond(Response::empty(401).with_header(header)).unwrap();
         }
-        "/.well-known/oauth-protected-resource/mcp" => found(json!({
+        "/.well-known/oauth-protected-resource/mcp" if !said.issuer.is_empty() => found(json!({
             "resource": format!("{base}/mcp"),
-            "authorization_servers": [format!("{base}{}", said.issuer)],
+            "authorization_servers": said.issuer.split(' ').map(|path| format!("{base}{path}")).collect::<Vec<_>>(),
             "dpop_bound_access_tokens_required": said.dpop,
         })),
         "/.well-known/oauth-authorization-server/a" | "/.well-known/oauth-authorization-server/b" => {
@@ -87,7 +87,8 @@ fn answer(mut request: Request, base: &str, said: &mut Said) {
             "device_code": "d-1", "user_code": "U-1", "verification_uri": base, "expires_in": 60, "interval": 1,
         })),
         "/a/token" | "/b/token" => {
-            said.accepts = true;
+            // A token of a server that the upstream does not name does not help.
+            said.accepts |= path.starts_with(said.issuer);
             let kind = if has_proof { "DPoP" } else { "Bearer" };
             let token = format!("not-a-real-token-of{}", path.replace('/', "-"));
             found(json!({ "access_token": token, "token_type": kind, "expires_in": 3_600, "refresh_token": format!("{token}-r"),
@@ -120,12 +121,32 @@ fn mcp(message: &Value) -> (u16, Option<Value>) {
 /// A folder with a config that leaves the authorization server open.
 fn folder(service: &Service) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
+    write_config(folder.path(), service, &json!({}));
+    folder
+}
+
+/// Writes a config whose `auth` has these keys too.
+fn write_config(folder: &Path, service: &Service, keys: &Value) {
+    let mut auth = json!({ "scheme": "oauth2", "grant": "device_code", "client_id": "gate", "client_auth": "none" });
+    auth.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
     let config = json!({ "upstreams": { "notes": {
         "transport": "mcp_http", "url": format!("{}/mcp", service.url), "allow_insecure_http": true, "allow_insecure_auth": true,
-        "auth": [{ "scheme": "oauth2", "grant": "device_code", "client_id": "gate" }],
+        "auth": [auth],
     } } });
-    fs::write(folder.path().join("upstreams.json"), config.to_string()).unwrap();
-    folder
+    fs::write(folder.join("upstreams.json"), config.to_string()).unwrap();
+}
+
+/// Removes the authorization server from the lock file, as older compilers wrote it. Returns the file as it was.
+fn remove_pin(folder: &Path) -> String {
+    let path = folder.join("upstreams.lock.json");
+    let complete = fs::read_to_string(&path).unwrap();
+    let mut sources = ptc_compiler::source::Sources::default();
+    let mut found = ptc_compiler::diag::Diagnostics::default();
+    let file = sources.add("upstreams.lock.json", complete.as_str());
+    let mut older = ptc_compiler::lock::read::read(&sources, file, &mut found).unwrap();
+    older.upstreams.get_mut("notes").unwrap().authorization = None;
+    fs::write(&path, ptc_compiler::lock::write::write(&older)).unwrap();
+    complete
 }
 
 /// Returns the exit code and all output.
@@ -274,13 +295,7 @@ fn lock_without_an_authorization_server_is_valid_and_is_completed_by_an_update()
         assert_eq!(code, Some(0), "{said}");
     }
     let path = folder.join("upstreams.lock.json");
-    let complete = fs::read_to_string(&path).unwrap();
-    let mut sources = ptc_compiler::source::Sources::default();
-    let mut found = ptc_compiler::diag::Diagnostics::default();
-    let file = sources.add("upstreams.lock.json", complete.as_str());
-    let mut older = ptc_compiler::lock::read::read(&sources, file, &mut found).unwrap();
-    older.upstreams.get_mut("notes").unwrap().authorization = None;
-    fs::write(&path, ptc_compiler::lock::write::write(&older)).unwrap();
+    let complete = remove_pin(folder);
 
     let (code, said) = run(folder, &["--check", "--locked", "upstreams.json", "--format", "short"]);
     let warning = "warning[PTC0630]: the lock file does not have the authorization server of `notes`";
@@ -294,4 +309,94 @@ fn lock_without_an_authorization_server_is_valid_and_is_completed_by_an_update()
     let (code, said) = run(folder, &["update", "upstreams.json", "--format", "short"]);
     assert!(code == Some(1) && said.contains("could not be asked for its authorization server"), "{said}");
     assert_eq!(fs::read_to_string(&path).unwrap(), complete);
+}
+
+#[test]
+fn issuer_of_the_config_that_the_upstream_no_longer_names_is_drift_until_it_is_pinned() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let [a, b] = ["/a", "/b"].map(|path| format!("{}{path}", service.url));
+    write_config(folder, &service, &json!({ "issuer": a }));
+    for command in ["login", "update"] {
+        let (code, said) = run(folder, &[command, "upstreams.json"]);
+        assert_eq!(code, Some(0), "{said}");
+    }
+    let pinned = json!({ "issuer": a, "resource": format!("{}/mcp", service.url), "scopes": ["notes.read"] });
+    assert_eq!(lock(folder)["upstreams"]["notes"]["authorization"], pinned);
+
+    // It still names the server among others, or it has no metadata.
+    let before = fs::read_to_string(folder.join("upstreams.lock.json")).unwrap();
+    for issuers in ["/a", "/b /a", ""] {
+        service.set(|said| said.issuer = issuers);
+        for command in ["diff", "update"] {
+            let (code, said) = run(folder, &[command, "upstreams.json"]);
+            assert_eq!((code, said.lines().last()), (Some(0), Some("nothing changed")), "{issuers}: {said}");
+        }
+        assert_eq!(fs::read_to_string(folder.join("upstreams.lock.json")).unwrap(), before);
+    }
+
+    service.set(|said| said.issuer = "/b");
+    let moved = format!(
+        "names the authorization server `{b}`, and not `{a}`, the `issuer` of the config: ask the operator of the upstream, then write the \
+         new value into the config; `update` does not change it"
+    );
+    let (code, said) = run(folder, &["diff", "upstreams.json"]);
+    assert_eq!(code, Some(1), "{said}");
+    for part in ["notes 1: its authorization server changed (breaking)", &format!("  error[PTC0634]: `notes` {moved}")] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    for format in ["json", "sarif", "markdown", "github", "short"] {
+        let (code, said) = run(folder, &["diff", "upstreams.json", "--format", format]);
+        assert!(code == Some(1) && said.contains("PTC0634") && said.contains(&b) && said.contains(&a), "{format}: {said}");
+    }
+
+    // The upstream refuses tokens of the former server, so that its tools cannot be listed.
+    service.set(|said| said.accepts = false);
+    let config = fs::read_to_string(folder.join("upstreams.json")).unwrap();
+    let (code, said) = run(folder, &["update", "upstreams.json", "--format", "short"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("warning[PTC0606]") && said.contains("write it into the config") && said.contains(&moved), "{said}");
+    assert_eq!(lock(folder)["upstreams"]["notes"]["authorization"]["issuer"], b);
+    assert_eq!(fs::read_to_string(folder.join("upstreams.json")).unwrap(), config);
+
+    // The change was reviewed in the lock file. Logins are still those of the config.
+    service.set(|said| said.accepts = true);
+    let (code, said) = run(folder, &["diff", "upstreams.json"]);
+    assert_eq!((code, said.lines().last()), (Some(0), Some("nothing changed")), "{said}");
+    assert_eq!(service.requests("/b/device"), 0);
+    write_config(folder, &service, &json!({ "issuer": b }));
+    for command in ["login", "update"] {
+        let (code, said) = run(folder, &[command, "upstreams.json"]);
+        assert_eq!(code, Some(0), "{said}");
+    }
+    assert_eq!(service.requests("/b/device"), 1);
+}
+
+#[test]
+fn server_or_resource_other_than_in_the_config_is_drift_without_a_pin() {
+    let service = Service::start();
+    service.set(|said| said.issuer = "/b");
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let [a, b] = ["/a", "/b"].map(|path| format!("{}{path}", service.url));
+    write_config(folder, &service, &json!({ "issuer": a, "resource": "https://notes.example" }));
+    let (code, said) = run(folder, &["login", "upstreams.json"]);
+    assert_eq!(code, Some(0), "{said}");
+    let server = format!("`notes` names the authorization server `{b}`, and not `{a}`, the `issuer` of the config: ask ");
+    let resource = format!(
+        "`notes` has tokens issued for the resource `{}/mcp`, and not `https://notes.example`, the `resource` of the config: ask ",
+        service.url
+    );
+    // The first lock file, and one of an older compiler.
+    let (code, said) = run(folder, &["update", "upstreams.json"]);
+    assert!(code == Some(0) && said.contains(&server) && said.contains(&resource), "{said}");
+    let complete = remove_pin(folder);
+    let (code, said) = run(folder, &["diff", "upstreams.json"]);
+    assert!(code == Some(1) && said.contains(&server) && said.contains(&resource), "{said}");
+    let (code, said) = run(folder, &["update", "upstreams.json"]);
+    assert!(code == Some(0) && said.contains(&server) && said.contains(&resource), "{said}");
+    assert_eq!(fs::read_to_string(folder.join("upstreams.lock.json")).unwrap(), complete);
+    let (code, said) = run(folder, &["update", "upstreams.json"]);
+    assert_eq!((code, said.lines().last()), (Some(0), Some("nothing changed")), "{said}");
 }

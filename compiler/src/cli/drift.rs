@@ -53,7 +53,8 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
         for pin in resolve::missing_pins(config, old) {
             let pair = [old, new].map(|lock| lock.upstreams.get(&pin.upstream));
             let is_named = args.names.is_empty() || args.names.contains(&pin.upstream);
-            if is_named && drift::changes(&pin.upstream, pair[0], pair[1]).is_empty() {
+            let changes = config.upstreams.get(&pin.upstream).map(|entry| drift::changes(&pin.upstream, entry, pair[0], pair[1]));
+            if is_named && changes.is_none_or(|changes| changes.is_empty()) {
                 let finding = resolve_lock::stale_lock_error(config, &args.config, &pin, None);
                 drifted = drifted.max(Some(finding.severity));
                 checked.diagnostics.push(finding);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ptc_compiler::config::Config;
 use ptc_compiler::config::model::Transport;
 use ptc_compiler::diag::Diagnostics;
+use ptc_compiler::drift;
 use ptc_compiler::lock::{Lock, LockedUpstream};
 use ptc_compiler::resolve::{self, MissingPin};
 use ptc_compiler::serve::ask::{self, Answer, Asker};
@@ -109,11 +110,15 @@ impl Answers {
                 return true;
             };
             let (Some(Ok(found)), Some(pinned)) = (self.authorization.get(name), known.upstreams.get(name)) else { return true };
-            if pinned.authorization.as_ref().is_none_or(|pinned| pinned == found) {
+            let now = LockedUpstream { authorization: Some(found.clone()), ..pinned.clone() };
+            let differs_from_config = || {
+                config.upstreams.get(name).is_some_and(|entry| !drift::changes(name, entry, Some(pinned), Some(&now)).is_empty())
+            };
+            if !pinned.authorization.as_ref().map_or_else(differs_from_config, |pinned| pinned != found) {
                 return true;
             }
             diagnostics.push(authorization::not_listed(config, name, reason));
-            moved.insert(name.to_owned(), LockedUpstream { authorization: Some(found.clone()), ..pinned.clone() });
+            moved.insert(name.to_owned(), now);
             false
         });
         moved

@@ -6,6 +6,7 @@ use url::Url;
 use super::credentials::Bindings;
 use super::exchange;
 use super::fields::{Fields, Subject};
+use super::model::McpHttp;
 use super::reader::ConfigReader;
 use super::urls::{self, Named};
 use crate::diag::{Code, Diagnostic, quoted};
@@ -32,6 +33,13 @@ pub(super) fn resource_of(url: &Url) -> String {
     let text = resource.to_string();
     // The root has the same identifier with and without the slash; the form without it is usual.
     if resource.path() == "/" { text.trim_end_matches('/').to_owned() } else { text }
+}
+
+impl McpHttp {
+    /// Whether a resource is the identifier of this server itself, as of an entry without `resource`.
+    pub(crate) fn is_own_resource(&self, resource: &str) -> bool {
+        Url::parse(&self.url.value).is_ok_and(|url| resource_of(&url) == resource)
+    }
 }
 
 /// Reads an element. `resource` is the parameter of that name for an MCP server, unless the element has another one.

@@ -2,7 +2,7 @@
 
 use ptc_text::join_limited;
 
-use super::{changes, operation_of};
+use super::{changes_of_tools, operation_of};
 use crate::config::model::Config;
 use crate::diag::quoted;
 use crate::lock::Lock;
@@ -77,7 +77,7 @@ impl<'a> Callers<'a> {
         let mut found = Callers::default();
         for name in config.upstreams.keys() {
             if let Some(before) = old.upstreams.get(name) {
-                for tool in changes(name, Some(before), new.upstreams.get(name)).tools.keys() {
+                for tool in changes_of_tools(name, Some(before), new.upstreams.get(name)).keys() {
                     found.add(Callers::of_tool(callers, old, new, name, tool));
                 }
             }

@@ -107,7 +107,7 @@ impl Section {
     fn of_upstream(all: &Comparison<'_>, summary: &Summary<'_>) -> Section {
         let depth = if all.has_details { Depth::Changes } else { Depth::Tools };
         let (found, rest) = if summary.is_new {
-            (vec![summary.new_line()], None)
+            (summary.new_lines(), None)
         } else {
             lines(summary, depth, &|tool| Callers::of_tool(all.callers, all.old, all.new, summary.name, tool).names())
         };

@@ -25,7 +25,9 @@ pub fn report(config: &Config, old: &Lock, new: &Lock, breaking: &BreakingTools,
     let mut out = String::new();
     for summary in upstreams(config, old, new, breaking) {
         if summary.is_new {
-            line_of(&mut out, "", &summary.new_line(), style);
+            for line in &summary.new_lines() {
+                line_of(&mut out, "", line, style);
+            }
             continue;
         }
         let versions: Vec<_> = summary.versions.iter().map(|version| on_one_line(version)).collect();

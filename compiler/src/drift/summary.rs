@@ -8,7 +8,7 @@ use ptc_text::join_limited;
 use super::cause::Change;
 use super::severity::BreakingTools;
 use super::{Changes, Count, SAYS, changes, severity};
-use crate::config::model::Config;
+use crate::config::model::{Config, Upstream};
 use crate::diag::{Code, Severity, quoted};
 use crate::lock::{Lock, LockedUpstream};
 use crate::lower::text::one_line;
@@ -70,25 +70,26 @@ pub(super) struct Summary<'a> {
 }
 
 impl Summary<'_> {
-    /// Returns the line of an upstream that is new.
-    pub(super) fn new_line(&self) -> Line {
-        let words = format!("{} {}", quoted(self.name), new_upstream(self.found.tools.len()));
-        Line::of_upstream(Code::ToolAdded, words)
+    /// Returns the lines of an upstream that is new. It can name another authorization server than the config.
+    pub(super) fn new_lines(&self) -> Vec<Line> {
+        let of_upstream = |code, what: &str| Line::of_upstream(code, format!("{} {what}", quoted(self.name)));
+        let found = self.found.authorization.iter().map(|(code, what)| of_upstream(*code, what));
+        found.chain([of_upstream(Code::ToolAdded, &new_upstream(self.found.tools.len()))]).collect()
     }
 }
 
 /// Returns all upstreams of a config that differ between two locks, also if only the version does.
 pub(super) fn upstreams<'a>(config: &'a Config, old: &'a Lock, new: &'a Lock, breaking: &BreakingTools) -> Vec<Summary<'a>> {
-    let summary = |name: &'a String| {
+    let summary = |(name, entry): (&'a String, &'a Upstream)| {
         let (before, after) = (old.upstreams.get(name), new.upstreams.get(name));
-        let mut found = changes(name, before, after);
+        let mut found = changes(name, entry, before, after);
         found.breaking = found.tools.keys().filter(|tool| breaking.contains(name, tool)).cloned().collect();
         let versions = versions(before, after);
         let is_new = before.is_none() && !found.tools.is_empty();
         let is_shown = is_new || !found.is_empty() || versions.len() > 1;
         is_shown.then_some(Summary { name, versions, is_new, found })
     };
-    config.upstreams.keys().filter_map(summary).collect()
+    config.upstreams.iter().filter_map(summary).collect()
 }
 
 /// Describes an upstream that the old lock does not have.

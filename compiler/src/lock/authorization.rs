@@ -1,5 +1,7 @@
-//! The authorization server that an upstream names, as the lock file has it. One that the config names is not pinned: it is reviewed
-//! there.
+//! The authorization server that an upstream names, as the lock file has it.
+//!
+//! It is pinned in the same form whether or not the config has an `issuer`: what the config says and what the upstream says are two things,
+//! and each can change without the other. Only an upstream whose config leaves the server open must name one.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +22,12 @@ pub struct Authorization {
 }
 
 impl Authorization {
-    /// Whether an upstream with this transport names its authorization server.
+    /// Whether an upstream with this transport may name an authorization server, which is then pinned. OpenAPI services are not asked.
+    pub fn is_pinned(transport: &Transport) -> bool {
+        matches!(transport, Transport::McpHttp(http) if http.http.auth.iter().any(|auth| auth.oauth().is_some()))
+    }
+
+    /// Whether an upstream with this transport must name its authorization server, because the config has none.
     pub fn is_found(transport: &Transport) -> bool {
         transport.http().into_iter().flat_map(|http| &http.auth).filter_map(Auth::oauth).any(ptc_catalog::OAuth2::is_discovered)
     }

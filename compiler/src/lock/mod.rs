@@ -46,7 +46,7 @@ pub struct LockedUpstream {
     pub transport: String,
     /// How an MCP upstream was reached. `None` for OpenAPI services, and in files of older compilers.
     pub address: Option<Address>,
-    /// The authorization server that the upstream names. `None` if the config has it, if there is none, and in files of older compilers.
+    /// The authorization server that the upstream names. `None` if it names none, and in files of older compilers.
     pub authorization: Option<Authorization>,
     /// Protocol era of an MCP server.
     pub era: Option<Era>,

@@ -34,6 +34,19 @@ pub(crate) struct Discovered {
     pub(crate) needs_proof: bool,
 }
 
+/// What an upstream says whose authorization server the config has.
+pub(crate) struct Asked {
+    /// The issuer of the config if the metadata of the upstream names it, otherwise the first one, and the parameter `resource` of the
+    /// metadata. `None` if there is no usable metadata, or if it names no server.
+    pub(crate) named: Option<(String, String)>,
+    /// Whether the metadata names the issuer of the config. True if there is no usable metadata.
+    pub(crate) names_issuer: bool,
+    /// The scopes that the upstream asks for. Empty if it names none.
+    pub(crate) scope: String,
+    /// Whether the tokens must be bound to a key (RFC 9449).
+    pub(crate) needs_proof: bool,
+}
+
 /// The metadata of a protected resource.
 struct Resource {
     url: Url,
@@ -59,8 +72,7 @@ pub(crate) async fn discover(fetcher: &Fetcher<'_>, upstream: &Url) -> Result<Di
     let Some(issuer) = resource.authorization_servers.first() else {
         return Err(format!("{} has no `authorization_servers`", resource.url));
     };
-    // A person reads the issuer in a terminal, and a parser of URLs accepts control characters.
-    if issuer.len() > MAX_URL || !issuer.bytes().all(|byte| byte.is_ascii_graphic()) {
+    if !is_shown(issuer) {
         return Err(format!("{} names an authorization server that is not a URL", resource.url));
     }
     let metadata = fetcher.metadata(issuer).await.map_err(FetchError::into_clause)?;
@@ -75,15 +87,23 @@ pub(crate) async fn discover(fetcher: &Fetcher<'_>, upstream: &Url) -> Result<Di
     })
 }
 
-/// Returns the scopes that an upstream asks for at a known issuer. `None` if it cannot be asked, or if it names other issuers: their scopes
-/// may be unknown at this one.
-pub(crate) async fn asked_scope(fetcher: &Fetcher<'_>, upstream: &Url, issuer: &str) -> Option<String> {
+/// Asks an upstream whose authorization server the config has. `issuer` is that of the config, and may be empty. `None` if the upstream cannot
+/// be asked.
+pub(crate) async fn ask(fetcher: &Fetcher<'_>, upstream: &Url, issuer: &str) -> Option<Asked> {
     let challenge = challenge_of(fetcher, upstream).await.ok()?;
-    let resource = resource_of(fetcher, upstream, &challenge).await;
-    if resource.as_ref().is_ok_and(|resource| !resource.authorization_servers.iter().any(|named| named == issuer)) {
-        return None;
-    }
-    if challenge.scope.is_empty() { Some(resource.ok()?.scopes_supported) } else { Some(challenge.scope) }
+    let Ok(resource) = resource_of(fetcher, upstream, &challenge).await else {
+        let Challenge { scope, needs_proof, .. } = challenge;
+        return Some(Asked { named: None, names_issuer: true, scope, needs_proof });
+    };
+    let names_issuer = resource.authorization_servers.iter().any(|named| named == issuer);
+    let first = resource.authorization_servers.first().filter(|first| is_shown(first)).cloned();
+    let server = if names_issuer { Some(issuer.to_owned()) } else { first };
+    Some(Asked {
+        named: server.map(|issuer| (issuer, resource.identifier)),
+        names_issuer,
+        scope: if challenge.scope.is_empty() { resource.scopes_supported } else { challenge.scope },
+        needs_proof: challenge.needs_proof || resource.needs_proof,
+    })
 }
 
 /// Whether the metadata of a protected resource still names an issuer. `None` if it cannot be read now.
@@ -201,10 +221,14 @@ impl Resource {
     }
 }
 
+/// Whether a text may be a URL. A person reads it in a terminal and in the lock file, and a parser of URLs accepts control characters.
+fn is_shown(text: &str) -> bool {
+    text.len() <= MAX_URL && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
 /// Whether a resource is the upstream, or a part of its origin that contains it.
 fn contains(resource: &str, upstream: &Url) -> bool {
-    // A person reads it in a terminal and in the lock file, and a parser of URLs accepts control characters.
-    if resource.len() > MAX_URL || !resource.bytes().all(|byte| byte.is_ascii_graphic()) {
+    if !is_shown(resource) {
         return false;
     }
     let Ok(resource) = Url::parse(resource) else { return false };

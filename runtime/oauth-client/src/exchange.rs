@@ -7,12 +7,14 @@ use ptc_catalog::{GrantType, OAuth2, TokenType};
 use ptc_secrets::{Redactor, Secrets};
 use ptc_upstream::caller_token::{self, CallerToken};
 use ptc_upstream::http::access_token::TokenSourceConfig;
+use ptc_upstream::offload::offload;
 use ptc_upstream::{Reason, UpstreamError};
 use zeroize::Zeroizing;
 
 use crate::answer::{ID_JAG, TokenResponse};
 use crate::client_auth::AssertionFile;
 use crate::endpoint::{RequestError, TIMEOUT, TokenEndpoint};
+use crate::source::TABLE_BYTES;
 
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -69,13 +71,7 @@ impl Exchange {
         redactor: &Redactor,
     ) -> Result<TokenResponse, RequestError> {
         let subject = self.subject(endpoint, caller)?;
-        let learn = |token: &str| {
-            if self.file.is_some() {
-                // Under an owner of their own: otherwise assertions of failed requests would displace the access token that is still used.
-                redactor.add_issued(&format!("assertion {}", endpoint.upstream()), token);
-            }
-        };
-        learn(&subject);
+        let subject = self.learn(endpoint, subject, redactor).await?;
         let oauth = &endpoint.party().oauth;
         let assertion = match &self.identity_provider {
             None => subject,
@@ -83,8 +79,7 @@ impl Exchange {
                 let party = provider.party();
                 let form = exchange_form(&party.oauth, &subject, ID_JAG);
                 let assertion = provider.request_assertion(party, &provider.url(deadline()).await?, &form, redactor).await?;
-                learn(&assertion);
-                assertion
+                self.learn(endpoint, assertion, redactor).await?
             }
         };
         let url = endpoint.url(deadline()).await?;
@@ -95,6 +90,25 @@ impl Exchange {
             let form = exchange_form(oauth, &assertion, ACCESS_TOKEN);
             endpoint.request_with(endpoint.party(), &url, &form, redactor).await
         }
+    }
+
+    /// Makes a redactor know a token of a file, or its assertion, and returns it. Those of callers are known for each request alone.
+    async fn learn(
+        &self,
+        endpoint: &TokenEndpoint,
+        token: Zeroizing<String>,
+        redactor: &Redactor,
+    ) -> Result<Zeroizing<String>, UpstreamError> {
+        if self.file.is_none() {
+            return Ok(token);
+        }
+        let (upstream, redactor) = (endpoint.upstream(), redactor.clone());
+        offload(token.len() * TABLE_BYTES, move || {
+            // Under an owner of their own: otherwise assertions of failed requests would displace the access token that is still used.
+            redactor.add_issued(&format!("assertion {upstream}"), &token);
+            token
+        })
+        .await
     }
 
     /// Returns the token that is exchanged.

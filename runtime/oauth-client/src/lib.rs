@@ -12,6 +12,7 @@
 //! - `answer`: reads the answer of a token endpoint.
 //! - `metadata`: finds the endpoints of an issuer. `discovery`: finds the issuer of an upstream. `challenge`: reads what the upstream asks
 //!   for. `registration`: registers a client.
+//! - `probe`: asks an upstream whose authorization server the config has.
 //! - `proof`: proves that the client has the key to which its tokens are bound.
 //! - `party`: the client and the authorization server of a request, of the config or found by a login.
 //! - `pin`: compares what a login has found with what the lock file has.
@@ -33,6 +34,7 @@ mod metadata;
 mod party;
 mod pin;
 mod prepare;
+pub mod probe;
 mod proof;
 pub mod redirect;
 mod registration;

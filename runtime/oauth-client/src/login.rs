@@ -10,18 +10,17 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ptc_secrets::{Redactor, random};
 use ptc_upstream::http::access_token::TokenSourceConfig;
-use ptc_upstream::http::address::AddressLimits;
-use ptc_upstream::http::client::HttpClient;
 use ptc_upstream::{Reason, UpstreamError};
 use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use url::Url;
 
 use crate::answer::{self, TokenResponse};
-use crate::endpoint::{self, TokenEndpoint};
+use crate::endpoint::TokenEndpoint;
 use crate::metadata::Metadata;
 use crate::party::Party;
 use crate::prepare::Prepared;
+use crate::probe::UpstreamProbe;
 use crate::redirect::{Expected, RedirectError};
 use crate::store::{Login, LoginKey, TokenStore};
 
@@ -43,32 +42,8 @@ pub struct LoginClient {
     /// The URL of the upstream.
     pub(crate) upstream: &'static str,
     pub(crate) redactor: Redactor,
-    /// Asks an MCP server for its scopes, which may be at other addresses than the issuer of the config. `None` if it is not asked.
-    pub(crate) scope_probe: Option<ScopeProbe>,
-}
-
-/// Sends requests to an upstream, within its own limits of addresses.
-pub(crate) struct ScopeProbe {
-    pub(crate) http: HttpClient,
-    pub(crate) limits: AddressLimits,
-}
-
-impl ScopeProbe {
-    /// Returns the client for an MCP server whose scopes the config does not have, at the issuer of the config.
-    fn new(config: &TokenSourceConfig<'_>) -> Result<Option<ScopeProbe>, UpstreamError> {
-        let oauth = config.oauth;
-        let Ok(url) = Url::parse(config.url) else { return Ok(None) };
-        // The resource of an MCP server is its URL. Other services do not answer requests of MCP.
-        let mut plain = url.clone();
-        plain.set_query(None);
-        plain.set_fragment(None);
-        let is_mcp = Url::parse(oauth.resource).is_ok_and(|resource| resource == plain);
-        if !is_mcp || oauth.is_discovered() || !oauth.scope.is_empty() {
-            return Ok(None);
-        }
-        let limits = AddressLimits::new(url);
-        Ok(Some(ScopeProbe { http: endpoint::client(config, config.url, Some(&limits))?, limits }))
-    }
+    /// Asks an MCP server what it needs at the issuer of the config. `None` if it is not asked.
+    pub(crate) probe: Option<UpstreamProbe>,
 }
 
 /// The authorization server that an upstream names.
@@ -154,7 +129,7 @@ impl LoginClient {
             store: TokenStore::new(config.token_store.clone()).map_err(UpstreamError::unavailable)?,
             upstream: config.url,
             redactor: config.secrets.redactor(),
-            scope_probe: ScopeProbe::new(config)?,
+            probe: UpstreamProbe::of_login(config)?,
         })
     }
 

@@ -9,8 +9,8 @@ use url::Url;
 
 use crate::challenge;
 use crate::discovery::{self, Discovered};
-use crate::login::{AuthorizationServer, LoginClient, ScopeProbe};
-use crate::metadata::{Fetcher, Metadata};
+use crate::login::{AuthorizationServer, LoginClient};
+use crate::metadata::Metadata;
 use crate::party::Party;
 use crate::pin;
 use crate::proof::{self, ProofKey};
@@ -124,12 +124,18 @@ impl LoginClient {
         let party = self.endpoint.party();
         let config = &party.oauth;
         if !config.is_discovered() {
+            let asked = match &self.probe {
+                Some(probe) => probe.ask().await,
+                None => None,
+            };
+            // The scopes of other issuers may be unknown at this one.
+            let scope = asked.as_ref().filter(|asked| asked.names_issuer).map(|asked| asked.scope.clone());
             return Ok(Discovered {
                 issuer: config.issuer.clone(),
                 metadata: self.endpoint.metadata(party).await?,
                 resource: config.resource.clone(),
                 resource_metadata: String::new(),
-                scope: self.asked_scope().await,
+                scope: scope.unwrap_or_default(),
                 needs_proof: false,
             });
         }
@@ -153,16 +159,6 @@ impl LoginClient {
     pub async fn authorization_server(&self) -> Result<AuthorizationServer, UpstreamError> {
         let Discovered { issuer, resource, scope, needs_proof, .. } = self.discover().await?;
         Ok(AuthorizationServer { issuer, resource, scope, needs_proof })
-    }
-
-    /// Returns the scopes that an MCP server asks for at the issuer of the config. Empty if the config has scopes, or if the server
-    /// asks for none.
-    async fn asked_scope(&self) -> String {
-        let (Some(ScopeProbe { http, limits }), Ok(upstream)) = (&self.scope_probe, Url::parse(self.upstream)) else {
-            return String::new();
-        };
-        let fetcher = Fetcher { http, limits: Some(limits), deadline: Instant::now() + DISCOVERY_TIMEOUT };
-        discovery::asked_scope(&fetcher, &upstream, &self.endpoint.party().oauth.issuer).await.unwrap_or_default()
     }
 
     async fn discover(&self) -> Result<Discovered, UpstreamError> {

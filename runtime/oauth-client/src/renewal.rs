@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use ptc_secrets::Redactor;
 use ptc_upstream::http::access_token::TokenSourceConfig;
+use ptc_upstream::offload::offload;
 use ptc_upstream::{Reason, UpstreamError};
 use ring::digest::{Digest, SHA256, digest};
 use url::Url;
@@ -14,6 +15,7 @@ use crate::discovery;
 use crate::endpoint::{RequestError, TokenEndpoint};
 use crate::party::Party;
 use crate::pin;
+use crate::source::TABLE_BYTES;
 use crate::store::{Found, Login, LoginKey, TokenStore};
 
 /// Time limit for waiting until another process has renewed the tokens. It is longer than a request.
@@ -79,16 +81,12 @@ impl Renewal {
         {
             return Err(self.expired(endpoint, &format!("the login is for {difference}")).into());
         }
-        let learn = |login: &Login| {
-            for token in [&login.refresh_token, &login.access_token] {
-                redactor.add_issued(endpoint.upstream(), token);
-            }
-            // An upstream on this machine may be able to read the store. Under an owner of their own, these are not displaced by tokens.
-            for secret in login.found.iter().flat_map(|found| [&found.client_secret, &found.proof_key]) {
-                redactor.add_issued(&format!("login {}", endpoint.upstream()), secret);
-            }
-        };
-        learn(&stored);
+        let (upstream, shared) = (endpoint.upstream(), redactor.clone());
+        let stored = offload(table_bytes(&stored), move || {
+            learn(&shared, upstream, &stored);
+            stored
+        });
+        let stored = stored.await?;
         let is_new = self.remember(&stored.access_token);
         if let Some(age) = stored.fresh_since().filter(|_| is_new) {
             let proof_key = stored.found.as_ref().map(Found::proof_key).transpose();
@@ -118,9 +116,17 @@ impl Renewal {
             Ok(response) => {
                 let earlier = &stored.refresh_token;
                 let renewed = Login::new(self.key.clone(), &url, &response, earlier, &stored.scope, stored.found.clone());
-                learn(&renewed);
-                replacement.commit(&renewed).map_err(failed)?;
-                self.remember(&renewed.access_token);
+                let shared = redactor.clone();
+                // One piece of work, which a shutdown does not interrupt once it has begun: the server may have replaced the refresh token.
+                // It has the lock of the store. An upstream could read a stored token, so that the redactor knows it first.
+                let stored = offload(table_bytes(&renewed), move || {
+                    learn(&shared, upstream, &renewed);
+                    let outcome = replacement.commit(&renewed);
+                    drop(login);
+                    outcome
+                });
+                stored.await?.map_err(failed)?;
+                self.remember(&response.access_token);
                 Ok((response, asked_at))
             }
             Err(error) if error.code.as_deref() == Some("invalid_client") && stored.found.is_some() => {
@@ -201,4 +207,21 @@ impl Renewal {
         let message = format!("no access token for '{}': {why}; a person must run `{}`", endpoint.upstream(), self.command);
         UpstreamError::new(Reason::AuthExpired, message)
     }
+}
+
+/// Makes a redactor know the secrets of a login.
+fn learn(redactor: &Redactor, upstream: &str, login: &Login) {
+    for token in [&login.refresh_token, &login.access_token] {
+        redactor.add_issued(upstream, token);
+    }
+    // An upstream on this machine may be able to read the store. Under an owner of their own, these are not displaced by tokens.
+    for secret in login.found.iter().flat_map(|found| [&found.client_secret, &found.proof_key]) {
+        redactor.add_issued(&format!("login {upstream}"), secret);
+    }
+}
+
+/// Returns the size of the tables that [`learn`] builds.
+fn table_bytes(login: &Login) -> usize {
+    let found = login.found.iter().map(|found| found.client_secret.len() + found.proof_key.len()).sum::<usize>();
+    (login.refresh_token.len() + login.access_token.len() + found) * TABLE_BYTES
 }

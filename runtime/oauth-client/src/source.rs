@@ -22,7 +22,7 @@ use crate::renewal::Renewal;
 use crate::schedule::{Schedule, Step};
 
 /// The size of a redactor's search tables in bytes, for each byte of a token.
-const TABLE_BYTES: usize = 1_000;
+pub(crate) const TABLE_BYTES: usize = 1_000;
 
 /// The outcome of a request. `None` while it runs.
 type Attempt = Option<Result<AccessToken, UpstreamError>>;

@@ -255,7 +255,7 @@ impl TokenStore {
     /// # Errors
     ///
     /// The folder cannot be written, or the lock is not released before the deadline.
-    pub(crate) async fn lock(&self, key: &LoginKey, deadline: Instant) -> Result<LockedLogin<'_>, StoreError> {
+    pub(crate) async fn lock(&self, key: &LoginKey, deadline: Instant) -> Result<LockedLogin, StoreError> {
         let described = |why: &dyn std::fmt::Display| format!("the token store {} cannot be used: {why}", self.folder.display());
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(|why| described(&why))?;
         let path = self.folder.join(key.file_name()).with_extension("lock");
@@ -263,7 +263,7 @@ impl TokenStore {
         let file = open.map_err(|why| described(&why))?;
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(LockedLogin { store: self, key: key.clone(), _lock: file }),
+                Ok(()) => return Ok(LockedLogin { store: self.clone(), key: key.clone(), _lock: file }),
                 Err(TryLockError::Error(why)) => return Err(described(&why)),
                 Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
                     return Err(described(&"another process has locked it"));
@@ -275,13 +275,13 @@ impl TokenStore {
 }
 
 /// A login that no other process changes. The lock is released when it is dropped.
-pub(crate) struct LockedLogin<'s> {
-    store: &'s TokenStore,
+pub(crate) struct LockedLogin {
+    store: TokenStore,
     key: LoginKey,
     _lock: File,
 }
 
-impl LockedLogin<'_> {
+impl LockedLogin {
     /// Returns the current login.
     ///
     /// # Errors

@@ -204,7 +204,7 @@ impl Compared {
     fn changes(&self, tool: &(String, String), cause: Cause, passed: Option<&BTreeSet<String>>) -> Vec<(Change, String)> {
         let (upstream, tool) = tool;
         let [old, new] = [&self.old, &self.new].map(|lock| lock.upstreams.get(upstream));
-        let changes = drift::changes(upstream, old, new).tools.remove(tool).unwrap_or_default();
+        let changes = drift::changes_of_tools(upstream, old, new).remove(tool).unwrap_or_default();
         let sentence = |change: &Change| format!("{} of {} {}", quoted(tool), quoted(upstream), change.what);
         cause.changes(&changes, passed).into_iter().map(|change| (change.clone(), sentence(change))).collect()
     }
@@ -285,6 +285,9 @@ impl Compared {
             }
             Effect::FailsBefore(message, span) => {
                 (Code::ProgramUnaffected, Severity::Warning, format!("{name} {BROKEN_BEFORE}: {message}"), span)
+            }
+            Effect::MayFail(message, span) => {
+                (Code::ProgramBreaks, Severity::Warning, format!("{name} fails {message}; the current tools permit this"), span)
             }
             Effect::Unknown(reason) => {
                 (Code::ProgramUnaffected, Severity::Warning, format!("{name} cannot be compared: {reason}"), None)

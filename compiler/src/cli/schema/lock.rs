@@ -31,7 +31,7 @@ struct Upstream {
     tools: BTreeMap<String, Tool>,
     /// How an MCP upstream was reached.
     address: Option<Address>,
-    /// The authorization server that the upstream names, if the config has none.
+    /// The authorization server that the upstream names, if it names one.
     authorization: Option<Authorization>,
     /// The protocol era of an MCP server.
     era: Option<Era>,

@@ -17,10 +17,12 @@ use ptc_compiler::serve::cassette::{Cassette, Player};
 use ptc_lisp::print::readable;
 use ptc_lisp::{ErrorKind, Span};
 use ptc_runtime::embed::Answer;
+use ptc_runtime::evaluation::Reason;
+use ptc_text::join_limited;
 
 use super::bench::{Bench, Inputs, Shared};
 use super::cases::CaseFile;
-use super::checks::adapted;
+use super::checks::{Weakness, adapted, weaken};
 use super::diff::{Difference, differences};
 use super::discover;
 use super::file::TestFile;
@@ -109,6 +111,8 @@ pub(crate) enum Effect {
     Untested,
     /// It gives the same value.
     None,
+    /// It gives the same value with the recorded answers, and fails with others that only the current tools permit.
+    MayFail(String, Option<Span>),
     /// It fails with both tools, at the form if that is known.
     FailsBefore(String, Option<Span>),
     /// It fails, at the form if that is known.
@@ -208,6 +212,13 @@ impl Upgrade<'_> {
         let old_bench = bench(self.old, &recorded)?;
         let (recorded, altered) = self.adapted(recorded);
         let new_bench = bench(self.new, &recorded)?;
+        let mut weakened = Vec::new();
+        for weakness in Weakness::ALL {
+            let (recorded, places) = self.weakened(recorded.clone(), weakness);
+            if !places.is_empty() {
+                weakened.push((bench(self.new, &recorded)?, places));
+            }
+        }
         let (before, after) = (run(&old_bench), run(&new_bench));
         for program in &before.programs {
             let (was, is) = (Replay::of(&old_bench, program), Replay::of(&new_bench, program));
@@ -227,7 +238,10 @@ impl Upgrade<'_> {
                 arguments: refused.and_then(|site| site.arguments.clone()).or(recorded),
                 call: refused.map(|site| site.span).or(called),
                 undeclared: self.undeclared(&was),
-                effect: effect(was.answer, is.answer, &before, &after),
+                effect: match effect(was.answer, is.answer, &before, &after) {
+                    Effect::None => may_fail(&weakened, program, &was.calls).unwrap_or(Effect::None),
+                    effect => effect,
+                },
                 tools,
                 ..base
             });
@@ -287,6 +301,21 @@ impl Upgrade<'_> {
         (cassette, altered)
     }
 
+    /// Makes recorded answers null, or removes members, where only the current tools permit it. Returns the places.
+    fn weakened(&self, mut cassette: Cassette, weakness: Weakness) -> (Cassette, Vec<WeakenedPlace>) {
+        let mut places = Vec::new();
+        cassette.change_values(|server, name, value| {
+            let Some((before, now)) = self.changed(server, name) else { return };
+            for place in weaken(before, now, value, weakness) {
+                let place = WeakenedPlace { tool: (server.to_owned(), name.to_owned()), place, weakness };
+                if !places.contains(&place) {
+                    places.push(place);
+                }
+            }
+        });
+        (cassette, places)
+    }
+
     /// Returns both definitions of a tool that changed and still exists.
     fn changed(&self, server: &str, name: &str) -> Option<(&'static Tool, &'static Tool)> {
         let tool = |catalog: &'static Catalog| catalog.upstream(server)?.tool(name);
@@ -328,6 +357,34 @@ impl Upgrade<'_> {
         });
         called.map(|(_, name)| name.clone()).collect()
     }
+}
+
+/// A place of a tool's answers that is null or missing in a run.
+#[derive(PartialEq, Eq)]
+struct WeakenedPlace {
+    tool: (String, String),
+    /// Members and items, such as `items[].price`.
+    place: String,
+    weakness: Weakness,
+}
+
+/// Runs a program that gives the same with the adapted answers with weakened ones. Returns the first error.
+fn may_fail(
+    weakened: &[(Bench, Vec<WeakenedPlace>)],
+    program: &ProgramRun,
+    calls: &[((String, String), Vec<String>)],
+) -> Option<Effect> {
+    weakened.iter().find_map(|(bench, places)| {
+        let of_program = || places.iter().filter(|place| calls.iter().any(|(tool, _)| *tool == place.tool));
+        let weakness = of_program().map(|place| place.weakness).next()?;
+        let is = Replay::of(bench, program);
+        let answer = is.answer.ok()?;
+        // A program that asks for something else because of these answers has no recorded answers to that.
+        let failure = answer.value().err().filter(|failure| failure.reason != Reason::Fail && !is.is_unrecorded)?;
+        let named = of_program().map(|at| format!("{} of {}", quoted(&at.place), quoted(&at.tool.1)));
+        let condition = format!("where {} is {}", join_limited(named, ", ", MAX_DIFFERENCES), weakness.adjective());
+        Some(Effect::MayFail(format!("{condition}: {failure}"), failure.span))
+    })
 }
 
 /// Returns the place of a test with its outcome with the current tools.
@@ -372,9 +429,9 @@ impl Effect {
         matches!(self, Effect::Fails(..) | Effect::TestFails(_))
     }
 
-    /// Whether the program does something else.
+    /// Whether the program does something else, or may do so.
     pub(crate) fn is_break(&self) -> bool {
-        self.is_error() || matches!(self, Effect::OtherValue(_))
+        self.is_error() || matches!(self, Effect::OtherValue(_) | Effect::MayFail(..))
     }
 
     fn rank(&self) -> usize {
@@ -383,9 +440,10 @@ impl Effect {
             Effect::None => 1,
             Effect::Unknown(_) => 2,
             Effect::FailsBefore(..) => 3,
-            Effect::OtherValue(_) => 4,
-            Effect::TestFails(_) => 5,
-            Effect::Fails(..) => 6,
+            Effect::MayFail(..) => 4,
+            Effect::OtherValue(_) => 5,
+            Effect::TestFails(_) => 6,
+            Effect::Fails(..) => 7,
         }
     }
 }

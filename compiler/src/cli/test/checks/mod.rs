@@ -5,6 +5,7 @@
 //! | `properties` | runs with generated answers |
 //! | `adapt` | a recorded answer as it would be with another output schema |
 //! | `judgement` | the rules for the end of a program |
+//! | `weaken` | a recorded answer with null and without members, where only another output schema permits it |
 //! | `shrink` | smaller answers that break the same rule |
 //!
 //! A program is run with the recorded answers first. Each further run depends only on these and on the options, so that two runs of
@@ -14,6 +15,7 @@ mod adapt;
 mod judgement;
 mod properties;
 mod shrink;
+mod weaken;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,6 +33,7 @@ use crate::answers::content::{Content, shown};
 use crate::answers::faults::{Fault, Recorded, Variant};
 pub(super) use adapt::adapted;
 use judgement::{Baseline, Violation, judge};
+pub(super) use weaken::{Weakness, weaken};
 
 /// The kinds of checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
