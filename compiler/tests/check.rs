@@ -4,12 +4,13 @@
 //! `UPDATE_EXPECT=1 cargo test -p ptc-compiler check::` writes the expected outputs; review the difference before
 //! committing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use ptc_compiler::diag::Code;
+use ptc_compiler::config::keys;
+use ptc_compiler::diag::{Code, pages};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/check")
@@ -122,6 +123,32 @@ fn every_code_has_a_fixture_that_causes_it() {
         .filter(|name| !provoked.contains(name))
         .collect();
     assert!(missing.is_empty(), "no fixture provokes {missing:?}");
+}
+
+/// A reader finds the page of a key by the name of the key: in the list of codes, in the page, and in the findings.
+#[test]
+fn every_key_of_an_oauth2_element_has_its_own_code_page_and_fixture() {
+    let expected: String =
+        folders().iter().map(|folder| fs::read_to_string(folder.join("expected.txt")).unwrap_or_default()).collect();
+    let element = keys::AUTH.case("oauth2").expect("there is a table of the scheme");
+    let mut owners = BTreeMap::new();
+    for key in element.keys() {
+        let code = key.own_code.unwrap_or_else(|| panic!("`{}` has no code of its own", key.name));
+        if let Some(owner) = owners.insert(code, key.name) {
+            panic!("`{}` and `{owner}` share {}", key.name, code.name());
+        }
+        let name = format!("`{}`", key.name);
+        assert!(pages::page(code).is_some_and(|page| page.contains(&name)), "the page of {} does not name {name}", code.name());
+        assert!(code.title().contains(key.name), "the title of {} does not name {name}", code.name());
+        // A line of `--format short`.
+        let finding = format!(": error[{}]: ", code.name());
+        let is_found = expected.lines().any(|line| line.split_once(&finding).is_some_and(|(_, said)| said.contains(key.name)));
+        assert!(is_found, "no fixture has {} for {name}", code.name());
+    }
+    for key in keys::IDENTITY_PROVIDER.keys() {
+        let outer = element.key(key.name).and_then(|outer| outer.own_code);
+        assert_eq!(key.own_code, outer, "`{}` of an identity provider has the same rules", key.name);
+    }
 }
 
 /// Every secret in the fixtures contains this word. No rendering may show it, nor control characters that a terminal obeys.

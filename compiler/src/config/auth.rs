@@ -159,11 +159,12 @@ pub(super) fn check_binding(
 ) {
     let name = &binding.value;
     if !bindings.has(name) {
-        let mut diagnostic = Diagnostic::new(Code::UnresolvedBinding, format!("no credential is called {}", quoted(name)))
-            .at(binding.place.clone(), "not in `credentials`");
+        let mut diagnostic =
+            Diagnostic::new(Code::UnresolvedBinding, format!("no credential is called {}", reader.quoted(name, &binding.place)))
+                .at(binding.place.clone(), "not in `credentials`");
         diagnostic = match suggest::hint(name, "credential", bindings.names()) {
             Some(hint) => diagnostic.hint(hint),
-            None => diagnostic.hint(format!("add {} to `credentials`", quoted(name))),
+            None => diagnostic.hint(format!("add {} to `credentials`", reader.quoted(name, &binding.place))),
         };
         reader.report(diagnostic);
     }
@@ -211,6 +212,12 @@ fn unknown_scheme(reader: &mut ConfigReader<'_>, node: &Node, wrong: &str) -> Op
         Some(name) => format!("did you mean `{name}`?"),
         None => format!("the schemes are {}", keys::AUTH.tags().map(quoted).collect::<Vec<_>>().join(", ")),
     };
-    reader.fault(Code::UnknownScheme, node, format!("unknown auth scheme {}", quoted(wrong)), "", &hint);
+    reader.fault(
+        Code::UnknownScheme,
+        node,
+        format!("unknown auth scheme {}", reader.quoted(wrong, &node.place(reader.file))),
+        "",
+        &hint,
+    );
     meant.and_then(|tag| keys::AUTH.case(tag))
 }

@@ -42,14 +42,14 @@ pub(super) fn read(
         ),
         ("audience", grant.is_none() || is_exchanged, "a token exchange: the grant `token_exchange`, or `identity_provider`"),
     ] {
-        if let Some(node) = fields.node(name).filter(|_| !has_effect) {
+        if !has_effect {
             let hint = match (name, grant) {
                 ("audience", Some(GrantType::ClientCredentials)) => {
                     "remove it; `resource` names the service that the token is for"
                 }
                 _ => "remove it",
             };
-            reader.fault(Code::BadOauthSetting, node, format!("`{name}` is a part of {needed}"), "without effect", hint);
+            fields.fault(reader, name, format!("`{name}` is a part of {needed}"), "without effect", hint);
         }
     }
     check_subject(reader, fields, bindings);
@@ -58,9 +58,9 @@ pub(super) fn read(
         let inner = Fields::read(reader, &subject, &keys::IDENTITY_PROVIDER, &[], &member.value)?;
         let has = |name: &str| fields.member(name).is_some() || fields.unfit(name).is_some();
         if !has("issuer") && !has("audience") {
-            let message = "the assertion of an identity provider is for one authorization server, which has no name here";
+            let message = "the assertion of `identity_provider` is for one authorization server, which has no name here";
             let hint = "write its `issuer`, or beside `token_url` its `audience`";
-            reader.fault(Code::BadOauthSetting, &member.value, message, "", hint);
+            fields.fault(reader, "identity_provider", message, "", hint);
         }
         read_provider(reader, &subject, &inner, bindings)
     });
@@ -95,6 +95,8 @@ fn read_provider(
     let client_auth = oauth::client_auth(fields, false);
     oauth::check_client(reader, subject, fields, client_auth);
     oauth::check_assertion(reader, fields, bindings, client_auth, has("token_url"));
+    oauth::check_issuer(reader, fields);
+    oauth::check_client_id(reader, fields);
     Some(IdentityProvider {
         token_url: fields.text("token_url").unwrap_or_default(),
         client_id: fields.text("client_id")?,

@@ -160,6 +160,18 @@ impl<'n> Fields<'n> {
         self.member(name).map(|member| &member.value)
     }
 
+    /// Returns the code of a value that a key does not accept.
+    pub(super) fn code(&self, name: &str) -> Code {
+        self.table.key(name).map_or(Code::UnknownScheme, Key::code)
+    }
+
+    /// Reports the value of a key with the code of that key. Nothing is reported if the key is absent or its value has a wrong type.
+    pub(super) fn fault(&self, reader: &mut ConfigReader<'_>, name: &str, message: impl Into<String>, label: &str, hint: &str) {
+        if let Some(node) = self.node(name) {
+            reader.fault(self.code(name), node, message, label, hint);
+        }
+    }
+
     /// Returns a string.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         self.node(name)?.as_str().map(str::to_owned)

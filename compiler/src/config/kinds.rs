@@ -56,8 +56,8 @@ pub(super) fn check(reader: &mut ConfigReader<'_>, key: &Key, node: &Node) -> bo
                 let listed: Vec<String> = choices.iter().map(|choice| quoted(choice)).collect();
                 let hint = crate::diag::suggest::closest_match(text, choices.iter().copied())
                     .map_or_else(|| format!("expected one of {}", listed.join(", ")), |near| format!("did you mean `{near}`?"));
-                let message = format!("{} is not a value of `{}`", quoted(text), key.name);
-                reader.fault(Code::UnknownScheme, node, message, "", &hint);
+                let message = format!("{} is not a value of `{}`", reader.quoted(text, &node.place(reader.file)), key.name);
+                reader.fault(key.code(), node, message, "", &hint);
             }
         }
         _ => wrong_type(reader, key, node),

@@ -12,7 +12,7 @@ use crate::tree::{Member, Node, Tree};
 
 /// Keys of a credential whose values are not secret.
 const PUBLIC_CREDENTIAL_KEYS: &[&str] = &["source", "var", "path", "scheme_hint"];
-/// Keys of an element of `auth` whose values are not secret.
+/// Keys of an element of `auth`, and of its `identity_provider`, whose values are not secret.
 const PUBLIC_AUTH_KEYS: &[&str] = &[
     "scheme",
     "binding",
@@ -27,7 +27,14 @@ const PUBLIC_AUTH_KEYS: &[&str] = &[
     "issuer",
     "scopes",
     "resource",
+    "subject",
+    "subject_token_type",
+    "audience",
 ];
+/// Keys of an element of `auth` whose values are URLs.
+const AUTH_URL_KEYS: &[&str] = &["token_url", "issuer"];
+/// Keys of an element of `auth` whose values an authorization server may have generated, so that they look like secrets.
+const IDENTIFIER_KEYS: &[&str] = &["client_id", "key_id", "token_url", "issuer", "resource", "audience"];
 /// Keys whose values are shown even if a file cannot be parsed.
 const PUBLIC_KEYS: &[&str] = &[
     "source",
@@ -70,8 +77,8 @@ fn mask_member(reader: &mut ConfigReader<'_>, member: &Member) {
     let key = intended_key(&member.key);
     match key {
         Some("auth") => match member.value.elements() {
-            Some(elements) => elements.iter().for_each(|element| mask_except(reader, element, PUBLIC_AUTH_KEYS)),
-            None => mask_except(reader, &member.value, PUBLIC_AUTH_KEYS),
+            Some(elements) => elements.iter().for_each(|element| mask_auth(reader, element)),
+            None => mask_auth(reader, &member.value),
         },
         Some(key) => {
             for (node, suspect) in suspects::of_member(key, &member.value) {
@@ -87,6 +94,37 @@ fn mask_member(reader: &mut ConfigReader<'_>, member: &Member) {
     }
 }
 
+/// Masks an element of `auth`, or its `identity_provider`, except public values. A public value is masked too if it looks like a secret,
+/// which may have been written to the wrong key.
+fn mask_auth(reader: &mut ConfigReader<'_>, element: &Node) {
+    if element.members().is_empty() {
+        return mask_except(reader, element, &[]);
+    }
+    for Member { key, value, .. } in element.members() {
+        match (&**key, &value.value) {
+            ("identity_provider", Tree::Object(_)) => mask_auth(reader, value),
+            ("scopes", Tree::Array(scopes)) => scopes.iter().for_each(|scope| mask_suspect(reader, "scopes", scope)),
+            (key, Tree::String(_)) if PUBLIC_AUTH_KEYS.contains(&key) => mask_suspect(reader, key, value),
+            _ => mask_except(reader, value, &[]),
+        }
+    }
+}
+
+/// Masks a value of an element of `auth` if it looks like a secret, or the parts of a URL that may be one.
+fn mask_suspect(reader: &mut ConfigReader<'_>, key: &str, node: &Node) {
+    let Some(text) = node.as_str() else { return mask_except(reader, node, &[]) };
+    if suspects::has_token(text) || !IDENTIFIER_KEYS.contains(&key) && suspects::looks_generated(text) {
+        return reader.mask(node);
+    }
+    let is_url = AUTH_URL_KEYS.contains(&key);
+    if is_url {
+        for (node, suspect) in suspects::of_member("url", node) {
+            reader.mask_part(node, &suspect.range);
+        }
+    }
+    mask_userinfo(reader, node, is_url);
+}
+
 /// Masks possible passwords in the members of a proxy.
 fn mask_proxy(reader: &mut ConfigReader<'_>, proxy: &Node) {
     for Member { key, value, .. } in proxy.members() {
@@ -95,7 +133,7 @@ fn mask_proxy(reader: &mut ConfigReader<'_>, proxy: &Node) {
             "no_proxy" => {}
             // The name of a credential has no colon, unlike a user with a password.
             "auth" if value.as_str().is_some_and(|name| !name.contains(':')) => {}
-            "auth" => mask_except(reader, value, PUBLIC_AUTH_KEYS),
+            "auth" => mask_auth(reader, value),
             _ => mask_except(reader, value, &[]),
         }
     }

@@ -9,7 +9,7 @@ use super::fields::{Fields, Subject};
 use super::model::McpHttp;
 use super::reader::ConfigReader;
 use super::urls::{self, Named};
-use crate::diag::{Code, Diagnostic, quoted};
+use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
 use crate::tree::Node;
 
@@ -57,7 +57,8 @@ pub(super) fn read(
     // An authorization server that does not know the client in advance has no credential of it.
     let is_document = fields.text("client_id").is_some_and(|id| id.starts_with("https://"));
     let is_found = needs_issuer && grant.is_some_and(GrantType::needs_metadata);
-    let is_public = !has("binding") && (is_registered || is_document || is_found);
+    let may_be_public = grant != Some(GrantType::ClientCredentials);
+    let is_public = !has("binding") && may_be_public && (is_registered || is_document || is_found);
     let client_auth = client_auth(fields, is_public);
     if needs_issuer {
         check_discovery(reader, subject, fields, grant, resource.is_some());
@@ -73,24 +74,13 @@ pub(super) fn read(
     let is_audience = has_token_url && fields.member("identity_provider").is_none();
     check_assertion(reader, fields, bindings, client_auth, is_audience);
     let exchange = exchange::read(reader, subject, fields, bindings, grant);
-    for node in fields.nodes("scopes") {
-        check_scope(reader, node);
+    check_scopes(reader, fields);
+    check_resource(reader, fields);
+    check_issuer(reader, fields);
+    if is_document && !has("binding") && !has_token_url {
+        check_document(reader, fields);
     }
-    if let Some(node) = fields.node("resource") {
-        check_resource(reader, node);
-    }
-    if let Some(node) = fields.node("issuer").filter(|_| !has_token_url) {
-        check_issuer(reader, node);
-    }
-    if let Some(node) = fields.node("client_id").filter(|_| is_document && !has("binding") && !has_token_url) {
-        check_document(reader, node);
-    }
-    if let Some(node) = fields.node("client_id")
-        && node.as_str().is_some_and(|id| id.contains(char::is_control))
-    {
-        let hint = "write it as the authorization server shows it";
-        reader.fault(Code::BadOauthSetting, node, "`client_id` has a control character", "", hint);
-    }
+    check_client_id(reader, fields);
     Some(OAuth2 {
         grant: grant?,
         token_url: fields.text("token_url").unwrap_or_default(),
@@ -128,16 +118,13 @@ pub(super) fn check_assertion(
     is_audience: bool,
 ) {
     for (name, is_unused) in [("key_id", true), ("issuer", is_audience)] {
-        if let Some(member) = fields.member(name)
-            && is_unused
-            && client_auth.is_some_and(|form| form != ClientAuth::PrivateKeyJwt)
-        {
+        if is_unused && client_auth.is_some_and(|form| form != ClientAuth::PrivateKeyJwt) {
             let message = format!("`{name}` is a part of the assertions that a client signs, and this client signs none");
             let hint = match name {
                 "issuer" => "remove it, or remove `token_url`, which the metadata of the issuer has",
                 _ => "remove it, or write \"client_auth\": \"private_key_jwt\"",
             };
-            reader.fault(Code::BadOauthSetting, &member.value, message, "without effect", hint);
+            fields.fault(reader, name, message, "without effect", hint);
         }
     }
     if client_auth == Some(ClientAuth::AssertionFile)
@@ -152,7 +139,7 @@ pub(super) fn check_assertion(
 /// Reports a credential that is not in a file, although it is read again for each request.
 pub(super) fn check_file(reader: &mut ConfigReader<'_>, bindings: &Bindings, binding: &str, place: Span, message: &'static str) {
     if let Some(source) = bindings.not_a_file(binding) {
-        let diagnostic = Diagnostic::new(Code::BadOauthSetting, message)
+        let diagnostic = Diagnostic::new(Code::TokenNotInFile, message)
             .at(place, "not a file")
             .also(source.clone(), "read when the server starts")
             .hint("write the credential as { \"source\": \"file\", \"path\": … }");
@@ -176,15 +163,10 @@ fn check_discovery(
         reader.report(diagnostic.at(subject.place.clone(), "`token_url` or `issuer` is missing").hint(hint));
         return;
     }
-    if let Some(node) = fields.node("binding") {
-        let message =
-            "`binding` is a credential for one authorization server, and without `issuer` the upstream names that server";
-        reader.fault(Code::BadOauthSetting, node, message, "", "write the `issuer` that knows the client");
-    }
-    if let Some(node) = fields.node("resource") {
-        let message = "without `issuer`, the metadata of the upstream has its resource";
-        reader.fault(Code::BadOauthSetting, node, message, "without effect", "remove it, or write `issuer`");
-    }
+    let message = "`binding` is a credential for one authorization server, and without `issuer` the upstream names that server";
+    fields.fault(reader, "binding", message, "", "write the `issuer` that knows the client");
+    let message = "`resource` has no effect without `issuer`, because the metadata of the upstream has the resource";
+    fields.fault(reader, "resource", message, "without effect", "remove it, or write `issuer`");
 }
 
 /// Reports a client without an identifier that no login registers, and that does not act for another party, whose token it exchanges.
@@ -197,13 +179,11 @@ fn check_registration(reader: &mut ConfigReader<'_>, subject: &Subject, fields: 
         return;
     }
     for name in ["binding", "client_auth"] {
-        if let Some(node) = fields.node(name)
-            && node.as_str() != Some(ClientAuth::None.name())
-        {
+        if fields.text(name).is_some_and(|value| value != ClientAuth::None.name()) {
             let without =
                 if exchanges { "there is none without `client_id`" } else { "without `client_id` the login registers one" };
             let message = format!("`{name}` belongs to a known client, and {without}");
-            reader.fault(Code::BadOauthSetting, node, message, "without effect", "remove it, or write `client_id`");
+            fields.fault(reader, name, message, "without effect", "remove it, or write `client_id`");
         }
     }
 }
@@ -212,20 +192,15 @@ fn check_registration(reader: &mut ConfigReader<'_>, subject: &Subject, fields: 
 /// the browser to the issuer.
 fn check_login(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, grant: Option<GrantType>) {
     let Some(grant) = grant.filter(|grant| grant.needs_metadata()) else { return };
-    if let Some(node) = fields.node("token_url") {
-        let message =
-            format!("`{}` finds its endpoints in the metadata of `issuer`, and `token_url` replaces them", grant.name());
-        reader.fault(Code::BadOauthSetting, node, message, "", "write `issuer` in its place");
-    }
+    let message = format!("`{}` finds its endpoints in the metadata of `issuer`, and `token_url` replaces them", grant.name());
+    fields.fault(reader, "token_url", message, "", "write `issuer` in its place");
 }
 
 /// Reports a public client that acts for itself.
 fn check_anonymous(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
     let hint = "choose another `client_auth`, and name the credential as `binding`";
-    if let Some(node) = fields.node("client_auth") {
-        let message = "`client_credentials` is for clients with a credential (RFC 6749, section 4.4)";
-        reader.fault(Code::BadOauthSetting, node, message, "", hint);
-    }
+    let message = "`client_auth` is `none`, and `client_credentials` is for clients with a credential (RFC 6749, section 4.4)";
+    fields.fault(reader, "client_auth", message, "", hint);
 }
 
 /// Reports a client without a credential that needs one, and a public client with one.
@@ -237,9 +212,9 @@ pub(super) fn check_client(
 ) {
     let is_public = client_auth == Some(ClientAuth::None);
     match fields.node("binding") {
-        Some(node) if is_public => {
+        Some(_) if is_public => {
             let message = "`binding` is the credential of a client, and `\"client_auth\": \"none\"` sends none";
-            reader.fault(Code::BadOauthSetting, node, message, "without effect", "remove it, or choose another `client_auth`");
+            fields.fault(reader, "binding", message, "without effect", "remove it, or choose another `client_auth`");
         }
         None if !is_public && fields.unfit("binding").is_none() => {
             let diagnostic = Diagnostic::new(Code::MissingKey, format!("{} lacks the key `binding`", subject.name));
@@ -259,40 +234,50 @@ pub(super) fn is_scope(text: &str) -> bool {
 /// What a scope consists of.
 pub(super) const SCOPE_CHARACTERS: &str = "a scope has visible ASCII characters other than `\"` and `\\`";
 
-/// Reports a scope that is not one.
-fn check_scope(reader: &mut ConfigReader<'_>, node: &Node) {
-    let Some(scope) = node.as_str().filter(|scope| !scope.is_empty()) else { return };
-    if is_scope(scope) {
-        return;
+/// Reports scopes that are not one.
+fn check_scopes(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
+    for node in fields.nodes("scopes") {
+        let Some(scope) = node.as_str().filter(|scope| !scope.is_empty() && !is_scope(scope)) else { continue };
+        let hint = if scope.contains(' ') { "write each scope as an element of its own" } else { SCOPE_CHARACTERS };
+        let message = format!("{} in `scopes` is not a scope", reader.quoted(scope, &node.place(reader.file)));
+        reader.fault(fields.code("scopes"), node, message, "", hint);
     }
-    let hint = if scope.contains(' ') { "write each scope as an element of its own" } else { SCOPE_CHARACTERS };
-    reader.fault(Code::BadOauthSetting, node, format!("{} in `scopes` is not a scope", quoted(scope)), "", hint);
 }
 
-/// Reports an issuer whose metadata has no URL (RFC 8414, section 2).
-fn check_issuer(reader: &mut ConfigReader<'_>, node: &Node) {
-    let Some(url) = node.as_str().and_then(|issuer| Url::parse(issuer).ok()) else { return };
-    if url.query().is_some() || url.fragment().is_some() {
+/// Reports an issuer whose metadata has no URL (RFC 8414, section 2). Beside `token_url`, an issuer may be any text. [`server_urls`] reports
+/// a fragment.
+pub(super) fn check_issuer(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
+    let has_token_url = fields.member("token_url").is_some() || fields.unfit("token_url").is_some();
+    let url = fields.text("issuer").and_then(|issuer| Url::parse(&issuer).ok());
+    if !has_token_url && url.is_some_and(|url| url.query().is_some()) {
         let hint = "write the `issuer` of its metadata, or the endpoint as `token_url`";
-        reader.fault(Code::BadOauthSetting, node, "the URL of an issuer has no query and no fragment", "", hint);
+        fields.fault(reader, "issuer", "`issuer` has a query, and the URL of an issuer has none", "", hint);
+    }
+}
+
+/// Reports an identifier that no parameter can have.
+pub(super) fn check_client_id(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
+    if fields.text("client_id").is_some_and(|id| id.contains(char::is_control)) {
+        let hint = "write it as the authorization server shows it";
+        fields.fault(reader, "client_id", "`client_id` has a control character", "", hint);
     }
 }
 
 /// Reports the URL of a client-ID metadata document that no authorization server may accept.
-fn check_document(reader: &mut ConfigReader<'_>, node: &Node) {
-    let Some(url) = node.as_str().and_then(|id| Url::parse(id).ok()) else { return };
+fn check_document(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
+    let Some(url) = fields.text("client_id").and_then(|id| Url::parse(&id).ok()) else { return };
     let has_user = !url.username().is_empty() || url.password().is_some();
     if url.path() == "/" || url.fragment().is_some() || has_user {
         let hint = "such a URL has a path, and neither a fragment nor a user, for example `https://app.example.com/client.json`";
-        reader.fault(Code::BadOauthSetting, node, "`client_id` is not the URL of a client's metadata document", "", hint);
+        fields.fault(reader, "client_id", "`client_id` is not the URL of a client's metadata document", "", hint);
     }
 }
 
 /// Reports a resource that is not an absolute URI without a fragment (RFC 8707, section 2).
-fn check_resource(reader: &mut ConfigReader<'_>, node: &Node) {
-    let Some(resource) = node.as_str().filter(|resource| !resource.is_empty()) else { return };
-    if !Url::parse(resource).is_ok_and(|url| url.fragment().is_none()) {
-        let hint = "it is an absolute URI without a fragment, such as `https://api.example.com`";
-        reader.fault(Code::BadOauthSetting, node, format!("{} is not the URI of a resource", quoted(resource)), "", hint);
+fn check_resource(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
+    let Some(resource) = fields.text("resource").filter(|resource| !resource.is_empty()) else { return };
+    if !Url::parse(&resource).is_ok_and(|url| url.fragment().is_none()) {
+        let message = "`resource` is not an absolute URI without a fragment";
+        fields.fault(reader, "resource", message, "", "write the URI of the service, such as `https://api.example.com`");
     }
 }

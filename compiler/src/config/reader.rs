@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::model::Spanned;
-use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
+use crate::diag::{Code, Diagnostic, Diagnostics, MASK, Severity, quoted};
 use crate::source::{FileId, Span};
 use crate::tree::{Member, Node};
 
@@ -72,6 +72,11 @@ impl<'a> ConfigReader<'a> {
     pub(super) fn mask_part(&mut self, node: &Node, part: &Range<usize>) {
         let place = self.part(node, part);
         if place.range == node.range { self.mask(node) } else { self.diagnostics.mask(place) }
+    }
+
+    /// Quotes a value for a message. A value that is masked at its position is not named either.
+    pub(super) fn quoted(&self, text: &str, place: &Span) -> String {
+        if self.diagnostics.is_masked(place) { format!("`{MASK}`") } else { quoted(text) }
     }
 
     /// Returns the position of a part of a string's text, or of the whole string if escapes make the text differ from the file.

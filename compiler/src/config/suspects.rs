@@ -71,6 +71,23 @@ fn overrides<'n>(key: &str, value: &'n Node, found: &mut Vec<(&'n Node, SecretCa
     value.members().iter().for_each(|member| overrides(&member.key, &member.value, found));
 }
 
+/// Minimum length of a run of letters and digits in a generated secret.
+const MIN_GENERATED_CHARS: usize = 16;
+
+/// Whether a text contains a secret in a known form.
+pub(super) fn has_token(text: &str) -> bool {
+    scan_token(text).is_some()
+}
+
+/// Whether a text has a long run of letters and digits, with both of them. Names, scopes and fixed words have no such run.
+pub(super) fn looks_generated(text: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric()).any(|run| {
+        run.len() >= MIN_GENERATED_CHARS
+            && run.contains(|c: char| c.is_ascii_digit())
+            && run.contains(|c: char| c.is_ascii_alphabetic())
+    })
+}
+
 /// Warns of every likely secret in the entries of a config.
 pub(super) fn warn(reader: &mut ConfigReader<'_>, root: &Node) {
     for entry in keys::upstreams(root) {

@@ -3,6 +3,8 @@
 //! Reading, suggestions for unknown keys and type errors derive from the rows in [`super::keys`]. The config's schema and its
 //! reference page derive from them too.
 
+use crate::diag::Code;
+
 /// Describes one key of an object.
 #[derive(Debug)]
 pub struct Key {
@@ -16,6 +18,8 @@ pub struct Key {
     pub doc: &'static str,
     /// Names of the key in other tools. Suggestions map them to this key.
     pub aliases: &'static [&'static str],
+    /// The code of a value that the key does not accept, where the key has a code of its own.
+    pub own_code: Option<Code>,
 }
 
 /// Whether a key must be there.
@@ -93,6 +97,13 @@ pub struct Variants {
     pub cases: &'static [Table],
     /// An example of such an object, for error messages.
     pub example: &'static str,
+}
+
+impl Key {
+    /// Returns the code of a value that has the right type and that the key does not accept.
+    pub fn code(&self) -> Code {
+        self.own_code.unwrap_or(Code::UnknownScheme)
+    }
 }
 
 impl Table {

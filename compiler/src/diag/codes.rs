@@ -88,7 +88,20 @@ codes! {
     ShortSecret = "PTC0313" Error "a secret too short to be redacted";
     SecretInPlainSight = "PTC0314" Warning "what looks like a secret where none belongs";
     SecretUnavailable = "PTC0315" Error "a secret that is not there";
-    BadOauthSetting = "PTC0316" Error "an OAuth setting that cannot be used";
+    OauthScopes = "PTC0316" Error "an element of `scopes` that is not a scope";
+    OauthGrant = "PTC0317" Error "a `grant` of OAuth that does not exist";
+    OauthTokenUrl = "PTC0318" Error "a `token_url` beside a grant whose endpoints are in metadata";
+    OauthClientId = "PTC0319" Error "a `client_id` that no authorization server accepts";
+    OauthBinding = "PTC0320" Error "a `binding` of a client that has no credential";
+    OauthClientAuth = "PTC0321" Error "a `client_auth` that does not exist, or that the client cannot have";
+    OauthKeyId = "PTC0322" Error "a `key_id` of a client that signs no assertions";
+    OauthIssuer = "PTC0323" Error "an `issuer` with a query, or without effect";
+    OauthResource = "PTC0324" Error "a `resource` that is not an absolute URI, or without effect";
+    OauthSubject = "PTC0325" Error "a `subject` beside a grant that exchanges no token";
+    OauthSubjectTokenType = "PTC0326" Error "a `subject_token_type` that does not exist, or without effect";
+    OauthAudience = "PTC0327" Error "an `audience` without a token exchange";
+    OauthIdentityProvider = "PTC0328" Error "an `identity_provider` beside another grant, or without an authorization server";
+    TokenNotInFile = "PTC0329" Error "an OAuth token or assertion whose credential is not a file";
 
     BadUrl = "PTC0401" Error "not a usable URL";
     InsecureUrl = "PTC0402" Error "a URL without TLS";

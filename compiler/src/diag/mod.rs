@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use crate::source::Span;
 pub use codes::Code;
 pub use subject::Subject;
-pub use text::{quoted, quoted_list};
+pub use text::{MASK, quoted, quoted_list};
 
 /// How severe a diagnostic is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -223,6 +223,12 @@ impl Diagnostics {
     /// Marks a place that holds a secret. No rendering shows its text, whichever diagnostic points near it.
     pub fn mask(&mut self, place: Span) {
         self.masked.push(place);
+    }
+
+    /// Whether a part of a place may not be shown.
+    pub fn is_masked(&self, place: &Span) -> bool {
+        let overlaps = |masked: &Span| masked.range.start < place.range.end && place.range.start < masked.range.end;
+        self.masked.iter().any(|masked| masked.file == place.file && overlaps(masked))
     }
 
     /// Returns the places that no rendering may show, in order.

@@ -6,6 +6,9 @@ use icu_properties::CodePointSetData;
 use icu_properties::props::DefaultIgnorableCodePoint;
 use ptc_text::join_limited;
 
+/// Replaces a secret of any length in messages and excerpts.
+pub const MASK: &str = "********";
+
 /// Quotes a name from a file for a message: in backticks, with control characters escaped, and cut if it is very long.
 pub fn quoted(text: &str) -> String {
     const MAX_LEN: usize = 80;

@@ -3,6 +3,7 @@
 use super::key;
 use crate::config::table::Presence::{Optional, Required};
 use crate::config::table::{Key, Kind, Table, Variants};
+use crate::diag::Code;
 
 const SCHEME_HINT: Key = key(
     "scheme_hint",
@@ -44,7 +45,8 @@ pub static CREDENTIAL: Variants = Variants {
     ],
 };
 
-const SCHEME: Key = key("scheme", Kind::AnyText, Required, "how the secret is sent").or(&["type"]);
+const SCHEME: Key =
+    key("scheme", Kind::AnyText, Required, "how the secret is sent").or(&["type"]).reported_as(Code::UnknownScheme);
 const BINDING: Key =
     key("binding", Kind::Text, Required, "the entry of `credentials` that has the secret").or(&["credential", "secret"]);
 const HEADER: Key = key("header", Kind::Text, Required, "the header that carries the secret").or(&["name", "header_name"]);
@@ -95,79 +97,106 @@ pub static AUTH: Variants = Variants {
                         "jwt_bearer",
                     ]),
                     Required,
-                    "how access tokens are requested; `refresh_token`, `authorization_code` and `device_code` need `ptc-compile login`",
+                    "how access tokens are requested; `refresh_token`, `authorization_code` and `device_code` need \
+                     `ptc-compile login`",
                 )
-                    .or(&["grant_type", "flow"]),
-                key("token_url", Kind::Text, Optional, "the URL of the authorization server that issues tokens; needed without `issuer`, unless a person logs in to a server of MCP").or(&[
-                    "token_endpoint",
-                    "tokenUrl",
-                    "token_uri",
-                ]),
+                .or(&["grant_type", "flow"])
+                .reported_as(Code::OauthGrant),
+                key(
+                    "token_url",
+                    Kind::Text,
+                    Optional,
+                    "the URL of the authorization server that issues tokens; needed without `issuer`, unless a person logs in \
+                     to a server of MCP",
+                )
+                .or(&["token_endpoint", "tokenUrl", "token_uri"])
+                .reported_as(Code::OauthTokenUrl),
                 key(
                     "client_id",
                     Kind::Text,
                     Optional,
-                    "the identifier of this client at the authorization server; where left out, `ptc-compile login` registers the client",
+                    "the identifier of this client at the authorization server; where left out, `ptc-compile login` registers \
+                     the client",
                 )
-                .or(&["client"]),
+                .or(&["client"])
+                .reported_as(Code::OauthClientId),
                 key(
                     "binding",
                     Kind::Text,
                     Optional,
-                    "the entry of `credentials` that has the client's secret, its private key as PEM, or the file with its assertion; needed \
-                     unless `client_auth` is `none`",
+                    "the entry of `credentials` that has the client's secret, its private key as PEM, or the file with its \
+                     assertion; needed unless `client_auth` is `none`",
                 )
-                .or(&["credential", "secret", "client_secret"]),
+                .or(&["credential", "secret", "client_secret"])
+                .reported_as(Code::OauthBinding),
                 key(
                     "client_auth",
-                    Kind::Choice(&["client_secret_basic", "client_secret_post", "private_key_jwt", "client_assertion_file", "none"]),
+                    Kind::Choice(&[
+                        "client_secret_basic",
+                        "client_secret_post",
+                        "private_key_jwt",
+                        "client_assertion_file",
+                        "none",
+                    ]),
                     Optional,
-                    "how the client proves its identity; `client_secret_basic` where left out, `none` for clients that the server does not know in \
-                     advance",
+                    "how the client proves its identity; `client_secret_basic` where left out, `none` for clients that the \
+                     server does not know in advance",
                 )
-                .or(&["auth_method", "token_endpoint_auth_method"]),
-                key("key_id", Kind::Text, Optional, "the `kid` of the key, with `private_key_jwt`").or(&["kid"]),
+                .or(&["auth_method", "token_endpoint_auth_method"])
+                .reported_as(Code::OauthClientAuth),
+                key("key_id", Kind::Text, Optional, "the `kid` of the key, with `private_key_jwt`")
+                    .or(&["kid"])
+                    .reported_as(Code::OauthKeyId),
                 key(
                     "issuer",
                     Kind::Text,
                     Optional,
-                    "the issuer whose metadata has the URL that issues tokens; with `token_url`, the audience of signed assertions",
+                    "the issuer whose metadata has the URL that issues tokens; with `token_url`, the audience of signed \
+                     assertions",
                 )
-                .or(&["authority"]),
-                key("scopes", Kind::Names, Optional, "the scopes that are requested").or(&["scope"]),
+                .or(&["authority"])
+                .reported_as(Code::OauthIssuer),
+                key("scopes", Kind::Names, Optional, "the scopes that are requested")
+                    .or(&["scope"])
+                    .reported_as(Code::OauthScopes),
                 key(
                     "resource",
                     Kind::AnyText,
                     Optional,
                     "the parameter `resource`; of MCP servers `url` where left out, and an empty text sends none",
-                ),
+                )
+                .reported_as(Code::OauthResource),
                 key(
                     "subject",
                     Kind::Text,
                     Optional,
-                    "with `token_exchange` and `jwt_bearer`, the entry of `credentials` with the file of the token that is exchanged; where left \
-                     out, the access token of the caller",
+                    "with `token_exchange` and `jwt_bearer`, the entry of `credentials` with the file of the token that is \
+                     exchanged; where left out, the access token of the caller",
                 )
-                .or(&["subject_token", "assertion"]),
+                .or(&["subject_token", "assertion"])
+                .reported_as(Code::OauthSubject),
                 key(
                     "subject_token_type",
                     Kind::Choice(&["access_token", "id_token", "jwt"]),
                     Optional,
                     "the type of the token that is exchanged; `access_token` where left out",
-                ),
+                )
+                .reported_as(Code::OauthSubjectTokenType),
                 key(
                     "audience",
                     Kind::Text,
                     Optional,
                     "the parameter `audience` of a token exchange; with `identity_provider`, `issuer` where left out",
-                ),
+                )
+                .reported_as(Code::OauthAudience),
                 key(
                     "identity_provider",
                     Kind::Record(&IDENTITY_PROVIDER),
                     Optional,
                     "with `jwt_bearer`, where the assertion is requested by a token exchange",
                 )
-                .or(&["idp"]),
+                .or(&["idp"])
+                .reported_as(Code::OauthIdentityProvider),
             ]],
         },
     ],
@@ -178,25 +207,28 @@ pub static IDENTITY_PROVIDER: Table = Table {
     tag: "",
     title: "an identity provider",
     groups: &[&[
-        key("issuer", Kind::Text, Optional, "the issuer whose metadata has the URL that exchanges tokens").or(&["authority"]),
-        key("token_url", Kind::Text, Optional, "the URL that exchanges tokens; needed without `issuer`").or(&[
-            "token_endpoint",
-            "tokenUrl",
-            "token_uri",
-        ]),
-        key("client_id", Kind::Text, Required, "the identifier of this client at the identity provider").or(&["client"]),
-        key("binding", Kind::Text, Optional, "the credential of this client; needed unless `client_auth` is `none`").or(&[
-            "credential",
-            "secret",
-            "client_secret",
-        ]),
+        key("issuer", Kind::Text, Optional, "the issuer whose metadata has the URL that exchanges tokens")
+            .or(&["authority"])
+            .reported_as(Code::OauthIssuer),
+        key("token_url", Kind::Text, Optional, "the URL that exchanges tokens; needed without `issuer`")
+            .or(&["token_endpoint", "tokenUrl", "token_uri"])
+            .reported_as(Code::OauthTokenUrl),
+        key("client_id", Kind::Text, Required, "the identifier of this client at the identity provider")
+            .or(&["client"])
+            .reported_as(Code::OauthClientId),
+        key("binding", Kind::Text, Optional, "the credential of this client; needed unless `client_auth` is `none`")
+            .or(&["credential", "secret", "client_secret"])
+            .reported_as(Code::OauthBinding),
         key(
             "client_auth",
             Kind::Choice(&["client_secret_basic", "client_secret_post", "private_key_jwt", "client_assertion_file", "none"]),
             Optional,
             "how the client proves its identity; `client_secret_basic` where left out",
         )
-        .or(&["auth_method", "token_endpoint_auth_method"]),
-        key("key_id", Kind::Text, Optional, "the `kid` of the key, with `private_key_jwt`").or(&["kid"]),
+        .or(&["auth_method", "token_endpoint_auth_method"])
+        .reported_as(Code::OauthClientAuth),
+        key("key_id", Kind::Text, Optional, "the `kid` of the key, with `private_key_jwt`")
+            .or(&["kid"])
+            .reported_as(Code::OauthKeyId),
     ]],
 };

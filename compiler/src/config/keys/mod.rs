@@ -14,7 +14,7 @@ pub use upstream::{OVERRIDE, PROXY, SANDBOX, TOOL_OVERRIDE, UPSTREAM};
 
 use super::table::Presence::{self, Optional, Required};
 use super::table::{Key, Kind, Table};
-use crate::diag::suggest;
+use crate::diag::{Code, suggest};
 use crate::tree::{Member, Node};
 
 /// Maximum of every limit in milliseconds: one day.
@@ -24,12 +24,17 @@ const MILLISECONDS: Kind = Kind::Number { min: 1, max: DAY_MS, unit: "millisecon
 const BYTES: Kind = Kind::Number { min: 1, max: 1 << 30, unit: "bytes" };
 
 const fn key(name: &'static str, kind: Kind, presence: Presence, doc: &'static str) -> Key {
-    Key { name, kind, presence, doc, aliases: &[] }
+    Key { name, kind, presence, doc, aliases: &[], own_code: None }
 }
 
 impl Key {
     const fn or(mut self, aliases: &'static [&'static str]) -> Key {
         self.aliases = aliases;
+        self
+    }
+
+    const fn reported_as(mut self, code: Code) -> Key {
+        self.own_code = Some(code);
         self
     }
 }

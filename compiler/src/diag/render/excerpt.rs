@@ -2,11 +2,8 @@
 
 use std::ops::Range;
 
-use crate::diag::{Diagnostics, Label};
+use crate::diag::{Diagnostics, Label, MASK};
 use crate::source::{FileId, Sources, Span};
-
-/// Replaces a secret of any length.
-const MASK: &str = "********";
 
 /// Labels with fewer than this many bytes between them share an excerpt.
 const NEAR: u32 = 2_000;
