@@ -70,7 +70,7 @@ impl Renewal {
     ) -> Result<(TokenResponse, Instant), RequestError> {
         let failed = |why: String| UpstreamError::unavailable(format!("no access token for '{}': {why}", endpoint.upstream()));
         let login = self.store.lock(&self.key, Instant::now() + LOCK_TIMEOUT).await.map_err(failed)?;
-        let Some(stored) = login.read().map_err(failed)? else {
+        let Some(stored) = login.read().await.map_err(failed)? else {
             return Err(self.expired(endpoint, "nothing is stored for it").into());
         };
         if let Some(found) = &stored.found
@@ -112,14 +112,14 @@ impl Renewal {
         if url.as_str() != stored.token_endpoint {
             return Err(self.expired(endpoint, &format!("the issuer has another token endpoint now: {url}")).into());
         }
-        let replacement = login.prepare().map_err(failed)?;
+        let replacement = login.prepare().await.map_err(failed)?;
         let grant = [("grant_type", "refresh_token"), ("refresh_token", &stored.refresh_token)];
         match endpoint.request_with(&party, &url, &grant, redactor).await {
             Ok(response) => {
                 let earlier = &stored.refresh_token;
                 let renewed = Login::new(self.key.clone(), &url, &response, earlier, &stored.scope, stored.found.clone());
                 learn(&renewed);
-                replacement.commit(&renewed).map_err(failed)?;
+                replacement.commit(&renewed).await.map_err(failed)?;
                 self.remember(&renewed.access_token);
                 Ok((response, asked_at))
             }
@@ -138,7 +138,7 @@ impl Renewal {
                     scope: stored.scope.clone(),
                     found: stored.found.clone(),
                 };
-                replacement.commit(&refused).map_err(failed)?;
+                replacement.commit(&refused).await.map_err(failed)?;
                 Err(self.expired(endpoint, "the authorization server refuses the refresh token").into())
             }
             Err(error) => Err(error),
@@ -183,8 +183,8 @@ impl Renewal {
     }
 
     /// Whether the store has another access token than this process uses, as after a new login.
-    pub(crate) fn is_replaced(&self) -> bool {
-        let Ok(Some(login)) = self.store.read(&self.key) else { return false };
+    pub(crate) async fn is_replaced(&self) -> bool {
+        let Ok(Some(login)) = self.store.read(&self.key).await else { return false };
         let stored = digest(&SHA256, login.access_token.as_bytes());
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_ref().is_some_and(|last| last.as_ref() != stored.as_ref())
