@@ -35,20 +35,27 @@ impl Desktop {
         // The bus starts no other program, such as one that asks a person.
         let address = format!("unix:path={}", home.path().join("bus").display());
         let bus_config = home.path().join("bus.conf");
-        let policy = "<policy context=\"default\"><allow send_destination=\"*\"/><allow eavesdrop=\"true\"/><allow own=\"*\"/></policy>";
+        let policy =
+            "<policy context=\"default\"><allow send_destination=\"*\"/><allow eavesdrop=\"true\"/><allow own=\"*\"/></policy>";
         let text = format!("<busconfig><type>session</type><listen>{address}</listen>{policy}</busconfig>");
         fs::write(&bus_config, text).expect("a file");
         let mut bus = Command::new("dbus-daemon");
         let bus = Background::start(bus.arg("--nofork").arg("--config-file").arg(&bus_config));
         wait_for(|| home.path().join("bus").exists(), "the message bus");
         let mut keyring = Command::new("gnome-keyring-daemon");
-        keyring.args(["--foreground", "--unlock", "--components=secrets", "--control-directory"]).arg(home.path().join("control"));
+        keyring
+            .args(["--foreground", "--unlock", "--components=secrets", "--control-directory"])
+            .arg(home.path().join("control"));
         surround(&mut keyring, home.path());
         let keyring = keyring.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let mut keyring = keyring.unwrap_or_else(|error| panic!("cannot start gnome-keyring-daemon ({error}): run .ci/peers first"));
+        let mut keyring =
+            keyring.unwrap_or_else(|error| panic!("cannot start gnome-keyring-daemon ({error}): run .ci/peers first"));
         keyring.stdin.take().expect("it is piped").write_all(b"not-a-real-password").expect("it reads the password");
         let desktop = Desktop { home, keyring, _bus: bus };
-        wait_for(|| desktop.ask(&["/org/freedesktop/secrets/aliases/default", "org.freedesktop.DBus.Peer.Ping"]).code == Some(0), "the keyring");
+        wait_for(
+            || desktop.ask(&["/org/freedesktop/secrets/aliases/default", "org.freedesktop.DBus.Peer.Ping"]).code == Some(0),
+            "the keyring",
+        );
         desktop
     }
 
@@ -61,7 +68,8 @@ impl Desktop {
 
     /// Returns the number of entries of `ptc-compile`.
     fn entries(&self) -> usize {
-        let search = ["/org/freedesktop/secrets", "org.freedesktop.Secret.Service.SearchItems", "dict:string:string:service,ptc-compile"];
+        let search =
+            ["/org/freedesktop/secrets", "org.freedesktop.Secret.Service.SearchItems", "dict:string:string:service,ptc-compile"];
         self.ask(&search).success().matches("object path").count()
     }
 
@@ -147,7 +155,10 @@ fn answer(request: &Request, form: &str, issued: &mut Issued) -> (u16, serde_jso
         let (refresh, access) =
             (format!("{MARK}-refresh-token-{}", issued.renewals), format!("{MARK}-access-token-{}", issued.renewals));
         issued.expiry.insert(format!("Bearer {access}"), Instant::now() + Duration::from_secs(LIFETIME));
-        return (200, json!({ "access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": LIFETIME }));
+        return (
+            200,
+            json!({ "access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": LIFETIME }),
+        );
     }
     let header = request.headers().iter().find(|header| header.field.equiv("Authorization"));
     let is_valid = header.and_then(|header| issued.expiry.get(header.value.as_str())).is_some_and(|end| Instant::now() < *end);
@@ -239,13 +250,20 @@ fn locked_keyring_is_reported_with_what_to_do() {
     let desktop = Desktop::start();
     let (url, issued) = service();
     write_config(desktop.home.path(), &url);
-    let lock = ["/org/freedesktop/secrets", "org.freedesktop.Secret.Service.Lock", "array:objpath:/org/freedesktop/secrets/collection/login"];
+    let lock = [
+        "/org/freedesktop/secrets",
+        "org.freedesktop.Secret.Service.Lock",
+        "array:objpath:/org/freedesktop/secrets/collection/login",
+    ];
     desktop.ask(&lock).success();
     for args in [&["login", "--status"][..], &["login"], &["logout"]] {
         let started = Instant::now();
         let refused = run(desktop.command(args).args(["upstreams.json", "--store", "keyring"]));
         assert_eq!(refused.code, Some(2), "{args:?}: {refused:?}");
-        assert!(refused.stderr.contains("the keyring of the system is locked; unlock it, or keep the tokens in files"), "{refused:?}");
+        assert!(
+            refused.stderr.contains("the keyring of the system is locked; unlock it, or keep the tokens in files"),
+            "{refused:?}"
+        );
         assert!(started.elapsed() < Duration::from_secs(40), "{args:?}: {:?}", started.elapsed());
     }
     assert_eq!(issued.lock().unwrap_or_else(PoisonError::into_inner).refusals, 0, "nothing is sent");
