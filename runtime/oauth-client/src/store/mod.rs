@@ -231,3 +231,24 @@ impl Replacement {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_exact_name_means_the_keyring() {
+        let store = |name: &str| TokenStore::new(Some(name.into()));
+        for name in ["./keyring", "keyring/", "Keyring", "/keyring"] {
+            let store = store(name).expect("a folder");
+            assert!(matches!(store.medium, Medium::Files) && store.folder.as_os_str() == name, "{name}");
+        }
+        #[cfg(not(feature = "keyring"))]
+        assert_eq!(store(KEYRING).expect_err("it is not linked"), WITHOUT_KEYRING);
+        #[cfg(feature = "keyring")]
+        assert!(
+            store(KEYRING)
+                .is_ok_and(|store| matches!(store.medium, Medium::Keyring) && store.folder.ends_with("ptc-compile/tokens"))
+        );
+    }
+}
