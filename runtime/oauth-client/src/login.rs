@@ -296,6 +296,8 @@ impl LoginClient {
     /// The store cannot be written. The login is removed even if the token cannot be revoked.
     pub async fn logout(&self) -> Result<Option<bool>, UpstreamError> {
         let locked = self.store.lock(&self.key, Instant::now() + LOCK_TIMEOUT).await.map_err(UpstreamError::unavailable)?;
+        // The person is asked once to unlock the keyring.
+        self.store.check().await.map_err(UpstreamError::unavailable)?;
         // A damaged file is removed too.
         let stored = locked.read().await;
         locked.remove().await.map_err(UpstreamError::unavailable)?;

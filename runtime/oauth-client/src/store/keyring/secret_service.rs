@@ -10,6 +10,8 @@ use zeroize::Zeroizing;
 
 use super::{Error, SERVICE, Secret};
 
+const CONTENT_TYPE: &str = "application/json";
+
 impl From<ServiceError> for Error {
     fn from(error: ServiceError) -> Error {
         match error {
@@ -41,7 +43,7 @@ fn attributes(user: &str) -> HashMap<&str, &str> {
     HashMap::from([("service", SERVICE), ("username", user)])
 }
 
-/// Returns the entry, if there is one. An entry that is written replaces the only one with its attributes.
+/// Returns the entry, if there is one.
 async fn entry<'c>(collection: &'c Collection<'_>, user: &str) -> Result<Option<Item<'c>>, Error> {
     Ok(collection.search_items(attributes(user)).await?.into_iter().next())
 }
@@ -61,7 +63,11 @@ pub(super) async fn read(user: &str) -> Result<Option<Secret>, Error> {
 pub(super) async fn write(user: &str, label: &str, secret: Secret) -> Result<(), Error> {
     let service = connect().await?;
     let collection = collection(&service).await?;
-    collection.create_item(label, attributes(user), &secret, true, "application/json").await?;
+    match entry(&collection, user).await? {
+        // GNOME Keyring logs a warning if an item is created in the place of another one.
+        Some(item) => item.set_secret(&secret, CONTENT_TYPE).await?,
+        None => collection.create_item(label, attributes(user), &secret, true, CONTENT_TYPE).await.map(drop)?,
+    }
     Ok(())
 }
 
