@@ -18,8 +18,8 @@ use tiny_http::{Header, Request, Response, Server};
 /// What all tokens of the test contain.
 const MARK: &str = "not-a-real";
 const FIRST_TOKEN: &str = "not-a-real-refresh-token-0";
-/// The lifetime of access tokens in seconds.
-const LIFETIME: u64 = 2;
+/// The lifetime of access tokens in seconds. It is longer than a renewal on a loaded machine.
+const LIFETIME: u64 = 8;
 
 /// A message bus with a keyring, and a folder that is the home of a person. Both programs end when it is dropped.
 struct Desktop {
@@ -81,7 +81,14 @@ impl Desktop {
     }
 
     fn server(&self) -> Client {
-        let mut server = Client::of(&mut self.command(&["run", "upstreams.json", "--token-store", "keyring"]));
+        let mut server = Client::of(&mut self.command(&[
+            "run",
+            "upstreams.json",
+            "--token-store",
+            "keyring",
+            "--upstream-call-timeout-ms",
+            "30000",
+        ]));
         server.initialize();
         server
     }
@@ -209,22 +216,20 @@ fn servers_renew_a_login_of_the_keyring_one_at_a_time_and_logout_removes_it() {
     // The second round has other processes, which find what the first ones have stored.
     for _ in 0..2 {
         let mut servers = [desktop.server(), desktop.server()];
-        for _ in 0..2 {
-            thread::sleep(Duration::from_secs(LIFETIME) + Duration::from_millis(200));
-            thread::scope(|scope| {
-                let calls = servers.iter_mut().map(|server| scope.spawn(|| server.eval(program)));
-                for answer in calls.collect::<Vec<_>>() {
-                    let answer = answer.join().expect("an answer");
-                    assert!(answer.contains("\"person\""), "{answer}");
-                }
-            });
-        }
+        thread::sleep(Duration::from_secs(LIFETIME) + Duration::from_millis(200));
+        thread::scope(|scope| {
+            let calls = servers.iter_mut().map(|server| scope.spawn(|| server.eval(program)));
+            for answer in calls.collect::<Vec<_>>() {
+                let answer = answer.join().expect("an answer");
+                assert!(answer.contains("\"person\""), "{answer}");
+            }
+        });
     }
     let (renewals, refusals) = {
         let issued = issued.lock().unwrap_or_else(PoisonError::into_inner);
         (issued.renewals, issued.refusals)
     };
-    assert!(renewals >= 5, "the login, and a renewal for each of four expiries: {renewals}");
+    assert!(renewals >= 3, "the login, and a renewal for each of two expiries: {renewals}");
     assert_eq!(refusals, 0, "no replaced refresh token was sent");
     assert_eq!(desktop.entries(), 1, "an entry is replaced");
     let has_mark = |path: &PathBuf| {

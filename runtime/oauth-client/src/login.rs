@@ -334,7 +334,7 @@ impl LoginClient {
 
     async fn store(&self, login: Login) -> Result<Login, UpstreamError> {
         let locked = self.store.lock(&self.key, Instant::now() + LOCK_TIMEOUT).await.map_err(UpstreamError::unavailable)?;
-        let replacement = locked.prepare().await.map_err(UpstreamError::unavailable)?;
+        let replacement = locked.prepare().map_err(UpstreamError::unavailable)?;
         replacement.commit(&login).await.map_err(UpstreamError::unavailable)?;
         locked.forget_scope();
         Ok(login)

@@ -112,7 +112,7 @@ impl Renewal {
         if url.as_str() != stored.token_endpoint {
             return Err(self.expired(endpoint, &format!("the issuer has another token endpoint now: {url}")).into());
         }
-        let replacement = login.prepare().await.map_err(failed)?;
+        let replacement = login.prepare().map_err(failed)?;
         let grant = [("grant_type", "refresh_token"), ("refresh_token", &stored.refresh_token)];
         match endpoint.request_with(&party, &url, &grant, redactor).await {
             Ok(response) => {

@@ -169,13 +169,12 @@ impl LockedLogin<'_> {
     }
 
     /// Prepares the replacement of the login before a token is requested: if the store cannot be written, the current refresh token is
-    /// not used up.
+    /// not used up. The keyring needs no preparation: it was unlocked for [`read`](Self::read) or [`TokenStore::check`].
     ///
     /// # Errors
     ///
-    /// The folder cannot be written, or the keyring cannot be opened.
-    pub(crate) async fn prepare(&self) -> Result<Replacement, StoreError> {
-        self.store.check().await?;
+    /// The folder cannot be written.
+    pub(crate) fn prepare(&self) -> Result<Replacement, StoreError> {
         match self.store.medium {
             Medium::Files => file::Replacement::new(self.store.path(&self.key, "json")).map(Replacement::File),
             #[cfg(feature = "keyring")]
