@@ -261,14 +261,16 @@ fn locked_keyring_is_reported_with_what_to_do() {
         "array:objpath:/org/freedesktop/secrets/collection/login",
     ];
     desktop.ask(&lock).success();
+    fs::write(desktop.home.path().join("token"), FIRST_TOKEN).expect("a file");
     for args in [&["login", "--status"][..], &["login"], &["logout"]] {
         let started = Instant::now();
-        let refused = run(desktop.command(args).args(["upstreams.json", "--store", "keyring"]));
-        assert_eq!(refused.code, Some(2), "{args:?}: {refused:?}");
-        assert!(
-            refused.stderr.contains("the keyring of the system is locked; unlock it, or keep the tokens in files"),
-            "{refused:?}"
-        );
+        let token = fs::File::open(desktop.home.path().join("token")).expect("a file");
+        let mut command = desktop.command(args);
+        let refused = command.args(["upstreams.json", "--store", "keyring"]).stdin(token).output().expect("it starts");
+        let message = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{args:?}: {message}");
+        let expected = "the keyring of the system is locked; unlock it, or keep the tokens in files";
+        assert!(message.contains(expected), "{args:?}: {message}");
         assert!(started.elapsed() < Duration::from_secs(40), "{args:?}: {:?}", started.elapsed());
     }
     assert_eq!(issued.lock().unwrap_or_else(PoisonError::into_inner).refusals, 0, "nothing is sent");
