@@ -181,6 +181,9 @@ fn upstream_with_access_tokens_links_the_oauth_client() {
     let (manifest, main) = (manifest(ISSUED, Serve::Stdio), file("src/main.rs", ISSUED, Serve::Stdio));
     assert!(manifest.lines().any(|line| line == r#"ptc-oauth-client = { version = "=0.1.0" }"#), "{manifest}");
     assert!(main.contains("oauth_client: Some(&ptc_oauth_client::OAUTH_CLIENT)"), "{main}");
+    let with_keyring = file("Cargo.toml", ISSUED, Abilities { keyring: true, ..Serve::Stdio.into() });
+    let line = r#"ptc-oauth-client = { version = "=0.1.0", features = ["keyring"] }"#;
+    assert!(with_keyring.lines().any(|found| found == line), "{with_keyring}");
     let tables = file("src/catalog.rs", ISSUED, Serve::Stdio).split_whitespace().collect::<String>();
     let element = r#"ptc::Auth::OAuth2(ptc::OAuth2{grant:ptc::GrantType::ClientCredentials,token_url:"https://id.example/token",
         client_id:"gate",client_auth:ptc::ClientAuth::SecretPost,binding:"s",key_id:"",issuer:"",scope:"readwrite",

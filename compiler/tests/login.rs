@@ -58,6 +58,39 @@ fn secrets_that_a_refusal_repeats_are_not_printed() {
     }
 }
 
+/// The tokens are not requested if they cannot be stored.
+#[test]
+#[cfg(target_os = "linux")]
+fn absent_keyring_is_reported_before_a_token_is_sent() {
+    let server = Server::http("127.0.0.1:0").unwrap();
+    let token_url = format!("http://{}/token", server.server_addr().to_ip().unwrap());
+    let config = json!({ "upstreams": { "crm": {
+        "transport": "mcp_http", "url": "http://127.0.0.1:9/mcp", "allow_insecure_http": true, "allow_insecure_auth": true,
+        "auth": [{ "scheme": "oauth2", "grant": "refresh_token", "token_url": token_url, "client_id": "gate", "client_auth": "none" }],
+    } } });
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("upstreams.json"), config.to_string()).unwrap();
+    fs::write(folder.path().join("token"), REFRESH_TOKEN).unwrap();
+    for args in [&["login"][..], &["login", "--status"], &["logout"]] {
+        let output = Command::new(env!("CARGO_BIN_EXE_ptc-compile"))
+            .args(args)
+            .args(["upstreams.json", "--store", "keyring"])
+            .env("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={}", folder.path().join("bus").display()))
+            .env("XDG_STATE_HOME", folder.path().join("state"))
+            .current_dir(folder.path())
+            .stdin(Stdio::from(fs::File::open(folder.path().join("token")).unwrap()))
+            .output()
+            .unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
+        let advice = "log in to a desktop session that has one, or keep the tokens in files (`--store FOLDER`";
+        let has_all = message.contains("the keyring of the system cannot be reached: ") && message.contains(advice);
+        assert!(has_all, "{args:?}: {message}");
+    }
+    assert!(server.try_recv().unwrap().is_none(), "no request was sent");
+    assert!(!folder.path().join("keyring").exists(), "it is not the name of a folder");
+}
+
 /// An authorization server that records the forms of requests for tokens. It ends with the process.
 fn authorization_server() -> (String, Arc<Mutex<Vec<String>>>) {
     let server = Server::http("127.0.0.1:0").unwrap();

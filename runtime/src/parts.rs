@@ -72,9 +72,10 @@ impl Parts {
         #[cfg(not(feature = "http-oauth"))]
         let http_oauth = false;
         #[cfg(feature = "http")]
-        let oauth_client = self.oauth_client.is_some();
+        let (oauth_client, keyring) =
+            (self.oauth_client.is_some(), self.oauth_client.is_some_and(<dyn TokenSourceFactory>::has_keyring));
         #[cfg(not(feature = "http"))]
-        let oauth_client = false;
+        let (oauth_client, keyring) = (false, false);
         #[cfg(feature = "interception")]
         let recording = self.recorder.is_some();
         #[cfg(not(feature = "interception"))]
@@ -84,6 +85,7 @@ impl Parts {
             viewer,
             http_oauth,
             oauth_client,
+            keyring,
             otlp: self.exporter.is_some(),
             session_redis: self.session_stores.is_some(),
             session_redis_tls: self.session_stores.is_some_and(SessionStores::has_tls),

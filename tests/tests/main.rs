@@ -15,6 +15,7 @@ mod http;
 mod http_sse;
 mod init;
 mod json_schema;
+mod keyring;
 mod listing;
 mod mock;
 mod oauth_clients;

@@ -46,6 +46,9 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         return Ok(console.findings(&checked.sources, &checked.diagnostics).at_least_findings());
     };
     let StaticDeployment { model, tables, .. } = &deployment;
+    if args.keyring && !model.needs_oauth() {
+        return Err(Failure::new("--keyring: no upstream of the config has the scheme `oauth2`").hint("leave it out"));
+    }
     if args.emit == Some(Emit::Mcpb) {
         render::check_bundle(config, model, &mut checked.diagnostics);
     } else if let Some(what) = args.emit {

@@ -111,6 +111,10 @@ pub(crate) struct Build {
     #[arg(long, help_heading = "Build")]
     pub(crate) recording: bool,
 
+    /// Include the keyring of the system, which the binary's flag `--token-store keyring` reads the tokens of logins from
+    #[arg(long, help_heading = "Build")]
+    pub(crate) keyring: bool,
+
     /// History, completion, colours and hints in the binary's `repl` on a terminal
     #[arg(long, help_heading = "Build")]
     pub(crate) line_editing: bool,
@@ -208,6 +212,7 @@ impl Build {
             agentic: self.agentic,
             otlp: self.otlp,
             recording: self.recording,
+            keyring: self.keyring,
             line_editing: self.line_editing,
         }
     }

@@ -44,6 +44,8 @@ pub struct Abilities {
     pub otlp: bool,
     /// Whether it can record the calls of programs.
     pub recording: bool,
+    /// Whether it can read the tokens of logins from the keyring of the system.
+    pub keyring: bool,
     /// Whether its `repl` has history, completion, colours and hints.
     pub line_editing: bool,
 }
@@ -58,6 +60,7 @@ impl From<Serve> for Abilities {
             agentic: false,
             otlp: false,
             recording: false,
+            keyring: false,
             line_editing: false,
         }
     }
@@ -153,7 +156,7 @@ impl Manifest {
         let oauth_client = self.oauth.then_some(Part {
             package: "ptc-oauth-client",
             folder: "runtime/oauth-client",
-            features: "",
+            features: if self.abilities.keyring { "\"keyring\"" } else { "" },
             field: "oauth_client",
             value: "ptc_oauth_client::OAUTH_CLIENT",
         });

@@ -76,4 +76,8 @@ impl TokenSourceFactory for OauthClient {
         let client = Arc::new(Client { endpoint, grant, redactor });
         Ok(if config.oauth.is_on_behalf() { Arc::new(Callers::new(client)) } else { Arc::new(Source::new(client)) })
     }
+
+    fn has_keyring(&self) -> bool {
+        cfg!(feature = "keyring")
+    }
 }

@@ -138,8 +138,8 @@ impl LoginClient {
     /// # Errors
     ///
     /// The store cannot be read.
-    pub fn stored(&self) -> Result<Option<Login>, UpstreamError> {
-        self.store.read(&self.key).map_err(UpstreamError::unavailable)
+    pub async fn stored(&self) -> Result<Option<Login>, UpstreamError> {
+        self.store.read(&self.key).await.map_err(UpstreamError::unavailable)
     }
 
     /// Makes the request for a code, with PKCE (RFC 7636, S256) and an unguessable state.
@@ -206,6 +206,7 @@ impl LoginClient {
         if !answer::is_refresh_token(refresh_token) {
             return Err(UpstreamError::new(Reason::AuthFailed, "the text is not a refresh token"));
         }
+        self.store.check().await.map_err(UpstreamError::unavailable)?;
         let url = self.endpoint.url(Instant::now() + LOCK_TIMEOUT).await?;
         let grant = [("grant_type", "refresh_token"), ("refresh_token", refresh_token)];
         let party = self.endpoint.party();
@@ -270,9 +271,11 @@ impl LoginClient {
     /// The store cannot be written. The login is removed even if the token cannot be revoked.
     pub async fn logout(&self) -> Result<Option<bool>, UpstreamError> {
         let locked = self.store.lock(&self.key, Instant::now() + LOCK_TIMEOUT).await.map_err(UpstreamError::unavailable)?;
+        // The person is asked once to unlock the keyring.
+        self.store.check().await.map_err(UpstreamError::unavailable)?;
         // A damaged file is removed too.
-        let stored = locked.read();
-        locked.remove().map_err(UpstreamError::unavailable)?;
+        let stored = locked.read().await;
+        locked.remove().await.map_err(UpstreamError::unavailable)?;
         let Ok(Some(login)) = stored else { return Ok(stored.is_err().then_some(false)) };
         let party = match &login.found {
             None => Arc::clone(self.endpoint.party()),
@@ -306,7 +309,8 @@ impl LoginClient {
 
     async fn store(&self, login: Login) -> Result<Login, UpstreamError> {
         let locked = self.store.lock(&self.key, Instant::now() + LOCK_TIMEOUT).await.map_err(UpstreamError::unavailable)?;
-        locked.prepare().and_then(|file| file.commit(&login)).map_err(UpstreamError::unavailable)?;
+        let replacement = locked.prepare().map_err(UpstreamError::unavailable)?;
+        replacement.commit(&login).await.map_err(UpstreamError::unavailable)?;
         locked.forget_scope();
         Ok(login)
     }

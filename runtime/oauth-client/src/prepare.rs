@@ -57,8 +57,10 @@ impl LoginClient {
     /// There is no usable authorization server, it does not support PKCE with S256, or it does not register the client.
     pub(crate) async fn prepare(&self, redirect_uri: Option<&str>) -> Result<Prepared, UpstreamError> {
         let config = &self.endpoint.party().oauth;
+        // The person is not asked in vain.
+        self.store.check().await.map_err(UpstreamError::unavailable)?;
         // A damaged file is replaced by this login.
-        let stored = self.stored().ok().flatten();
+        let stored = self.stored().await.ok().flatten();
         let Discovered { issuer, metadata, resource, resource_metadata, scope: asked_scope, needs_proof } = self.server().await?;
         let oauth = OAuth2 { issuer, resource, ..config.clone() };
         // MCP requires that a server announces it. The issuer of a config may be an older one, which ignores the parameters.

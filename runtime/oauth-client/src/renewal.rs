@@ -72,7 +72,7 @@ impl Renewal {
     ) -> Result<(TokenResponse, Instant), RequestError> {
         let failed = |why: String| UpstreamError::unavailable(format!("no access token for '{}': {why}", endpoint.upstream()));
         let login = self.store.lock(&self.key, Instant::now() + LOCK_TIMEOUT).await.map_err(failed)?;
-        let Some(stored) = login.read().map_err(failed)? else {
+        let Some(stored) = login.read().await.map_err(failed)? else {
             return Err(self.expired(endpoint, "nothing is stored for it").into());
         };
         if let Some(found) = &stored.found
@@ -117,15 +117,12 @@ impl Renewal {
                 let earlier = &stored.refresh_token;
                 let renewed = Login::new(self.key.clone(), &url, &response, earlier, &stored.scope, stored.found.clone());
                 let shared = redactor.clone();
-                // One piece of work, which a shutdown does not interrupt once it has begun: the server may have replaced the refresh token.
-                // It has the lock of the store. An upstream could read a stored token, so that the redactor knows it first.
-                let stored = offload(table_bytes(&renewed), move || {
+                // An upstream could read a stored token, so that the redactor knows it first.
+                let renewed = offload(table_bytes(&renewed), move || {
                     learn(&shared, upstream, &renewed);
-                    let outcome = replacement.commit(&renewed);
-                    drop(login);
-                    outcome
+                    renewed
                 });
-                stored.await?.map_err(failed)?;
+                replacement.commit(&renewed.await?).await.map_err(failed)?;
                 self.remember(&response.access_token);
                 Ok((response, asked_at))
             }
@@ -144,7 +141,7 @@ impl Renewal {
                     scope: stored.scope.clone(),
                     found: stored.found.clone(),
                 };
-                replacement.commit(&refused).map_err(failed)?;
+                replacement.commit(&refused).await.map_err(failed)?;
                 Err(self.expired(endpoint, "the authorization server refuses the refresh token").into())
             }
             Err(error) => Err(error),
@@ -189,8 +186,8 @@ impl Renewal {
     }
 
     /// Whether the store has another access token than this process uses, as after a new login.
-    pub(crate) fn is_replaced(&self) -> bool {
-        let Ok(Some(login)) = self.store.read(&self.key) else { return false };
+    pub(crate) async fn is_replaced(&self) -> bool {
+        let Ok(Some(login)) = self.store.read(&self.key).await else { return false };
         let stored = digest(&SHA256, login.access_token.as_bytes());
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_ref().is_some_and(|last| last.as_ref() != stored.as_ref())

@@ -94,6 +94,8 @@ impl Source {
         refused: Option<&AccessToken>,
         deadline: Instant,
     ) -> Result<AccessToken, UpstreamError> {
+        // Without an answer of the store in time, the call uses the token that there is.
+        let _ = tokio::time::timeout_at(deadline.into(), self.0.recover_scope()).await;
         let mut attempt = match self.0.begin(caller, refused) {
             Ok(attempt) => attempt,
             Err(outcome) => return outcome,
@@ -161,6 +163,21 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Forgets a token that lacks a scope if a person has logged in again.
+    async fn recover_scope(&self) {
+        let Grant::Login(renewal) = &self.client.grant else { return };
+        let lacks_scope = self.lock().lacks_scope;
+        if !lacks_scope || !renewal.is_replaced().await {
+            return;
+        }
+        let mut state = self.lock();
+        // Another call may have done it meanwhile, and a request that runs reads the store itself.
+        if state.lacks_scope && state.request.is_none() {
+            state.lacks_scope = false;
+            state.schedule.forget();
+        }
+    }
+
     /// Returns the request for which a call waits, or the outcome if it need not wait.
     fn begin(
         self: &Arc<Self>,
@@ -171,11 +188,6 @@ impl Inner {
         // A request whose runtime has ended is lost.
         state.request.take_if(|request| request.has_changed().is_err());
         let is_requesting = state.request.is_some();
-        let is_replaced = || matches!(&self.client.grant, Grant::Login(renewal) if renewal.is_replaced());
-        if state.lacks_scope && !is_requesting && is_replaced() {
-            state.lacks_scope = false;
-            state.schedule.forget();
-        }
         match state.schedule.step(refused, is_requesting, Instant::now()) {
             Step::Use(token) => Err(Ok(token)),
             Step::UseAndRenew(token) => {

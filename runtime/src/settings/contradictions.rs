@@ -9,6 +9,8 @@ use super::read::{Fault, LIMITS, SettingsParser};
 #[cfg(feature = "interception")]
 use super::{Settings, SnapshotMode};
 use crate::schedule::Source;
+#[cfg(feature = "http")]
+use crate::upstream::http::access_token::KEYRING;
 
 impl SettingsParser {
     /// Records contradictions between settings of replay and recording.
@@ -79,6 +81,14 @@ impl SettingsParser {
             && let Some(how_to_enable) = how_to_enable("otlp", self.linked)
         {
             self.faults.push(Fault::Unbuilt { flag: "--otlp-endpoint".into(), how_to_enable });
+        }
+        // A binary without logins does not use the store.
+        #[cfg(feature = "http")]
+        if self.linked.oauth_client
+            && self.settings.token_store.as_ref().is_some_and(|store| store.as_os_str() == KEYRING)
+            && let Some(how_to_enable) = how_to_enable("keyring", self.linked)
+        {
+            self.faults.push(Fault::Unbuilt { flag: "--token-store keyring".into(), how_to_enable });
         }
         if self.settings.diagnostics.tool && !self.given.contains_key("response-profile") {
             self.settings.response_profile = Profile::Debug;

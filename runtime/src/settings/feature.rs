@@ -34,6 +34,8 @@ pub struct LinkedParts {
     pub http_oauth: bool,
     /// Whether upstreams can be called with access tokens that are obtained at run time.
     pub oauth_client: bool,
+    /// Whether the tokens of logins can be in the keyring of the system.
+    pub keyring: bool,
     /// Whether calls can be exported to a collector.
     pub otlp: bool,
     /// Whether the calls of programs can be recorded.
@@ -59,6 +61,7 @@ pub static FEATURES: &[Feature] = &[
     above("session-redis-tls", "--session-store rediss", "feature tls of ptc-session-redis", |linked| linked.session_redis_tls),
     above("http-oauth", "--http-oauth", "crate ptc-resource-server", |linked| linked.http_oauth),
     above("oauth-client", "", "crate ptc-oauth-client", |linked| linked.oauth_client),
+    above("keyring", "--keyring", "feature keyring of ptc-oauth-client", |linked| linked.keyring),
     above("viewer", "--viewer", "crate ptc-viewer", |linked| linked.viewer),
     own!("agentic", "--agentic"),
     above("otlp", "--otlp", "crate ptc-otlp", |linked| linked.otlp),

@@ -114,7 +114,7 @@ pub struct Settings {
     pub max_children: Option<usize>,
     /// Time limit for connecting to all upstreams at start.
     pub connect_timeout: Duration,
-    /// The folder with the tokens of logins. `None` means the default of the OAuth client.
+    /// The folder with the tokens of logins, or `keyring` for the keyring of the system. `None` means the default of the OAuth client.
     pub token_store: Option<PathBuf>,
     /// Path of certificates that HTTPS trusts in addition to the system's.
     pub ca_file: Option<PathBuf>,

@@ -483,6 +483,24 @@ mod tests {
         assert_eq!(read(LinkedParts::default()).expect_err("a fault"), [why]);
     }
 
+    #[cfg(feature = "http")]
+    #[test]
+    fn keyring_needs_its_feature_in_a_binary_with_logins() {
+        let read = |linked| {
+            let mut reading = SettingsParser::new(true, false, linked);
+            reading.flag("token-store", Some("keyring".into()), || None);
+            reading.finish(Purpose::Serve).map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        let with_logins = LinkedParts { oauth_client: true, ..LinkedParts::default() };
+        for linked in [LinkedParts::default(), LinkedParts { keyring: true, ..with_logins }] {
+            let settings = read(linked).expect("all is right").0;
+            assert_eq!(settings.token_store.as_deref(), Some(std::path::Path::new("keyring")));
+        }
+        let why = "--token-store keyring: this binary was built without it; build it with `--keyring` (feature keyring of \
+                   ptc-oauth-client)";
+        assert_eq!(read(with_logins).expect_err("a fault"), [why]);
+    }
+
     #[test]
     fn recording_needs_its_part() {
         let mut reading = SettingsParser::new(false, false, LinkedParts::default());

@@ -96,6 +96,7 @@ mod tests {
         viewer: false,
         http_oauth: false,
         oauth_client: false,
+        keyring: false,
         otlp: false,
         recording: false,
     };

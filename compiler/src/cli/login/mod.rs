@@ -42,8 +42,9 @@ pub(crate) struct Selection {
     #[arg(value_name = "UPSTREAM")]
     pub(crate) upstreams: Vec<String>,
 
-    /// The folder of the tokens, in files with mode 0600 [default: $XDG_STATE_HOME/ptc-compile/tokens]
-    #[arg(long, value_name = "FOLDER", env = STORE_VARIABLE)]
+    /// The folder of the tokens, in files with mode 0600, or `keyring` for the keyring of the system [default:
+    /// $XDG_STATE_HOME/ptc-compile/tokens]
+    #[arg(long, value_name = "STORE", env = STORE_VARIABLE)]
     pub(crate) store: Option<PathBuf>,
 }
 
@@ -86,7 +87,7 @@ pub(crate) fn login(args: &Login, console: &Console) -> Result<Status, Failure> 
         let (client, grant) = selected.client(upstream)?;
         let name = upstream.name;
         if args.status {
-            let login = client.stored().map_err(|why| selected.failure(name, &why))?;
+            let login = selected.wait(client.stored()).map_err(|why| selected.failure(name, &why))?;
             missing |= login.as_ref().is_none_or(is_expired);
             console.data(&format!("{name}: {}\n", login.as_ref().map_or_else(|| "not logged in".to_owned(), state)));
             continue;

@@ -224,7 +224,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Folder { made: true, set: |s, path| s.token_store = Some(path) },
         default: Default::Unset("$XDG_STATE_HOME/ptc-compile/tokens"),
         group: Group::Upstreams,
-        help: "Folder with the tokens of `ptc-compile login`",
+        help: "Folder with the tokens of `ptc-compile login`, or `keyring` for the keyring of the system",
     },
     Flag {
         name: "config-dir",

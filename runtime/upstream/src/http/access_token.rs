@@ -21,6 +21,9 @@ use crate::fault::{Reason, UpstreamError};
 use ptc_secrets::Redactor;
 use ptc_secrets::Secrets;
 
+/// The token store that is the keyring of the system. A folder of this name is `./keyring`.
+pub const KEYRING: &str = "keyring";
+
 /// Makes the sources of access tokens: `ptc_oauth_client::OAUTH_CLIENT`.
 pub trait TokenSourceFactory: fmt::Debug + Send + Sync {
     /// Creates the source of one upstream. Nothing is sent yet.
@@ -29,6 +32,9 @@ pub trait TokenSourceFactory: fmt::Debug + Send + Sync {
     ///
     /// The credential of the client has no value or an unusable one, or the HTTP client cannot be set up.
     fn source(&self, config: TokenSourceConfig<'_>) -> Result<Arc<dyn TokenSource>, UpstreamError>;
+
+    /// Whether the tokens of logins can be in [`KEYRING`].
+    fn has_keyring(&self) -> bool;
 }
 
 /// The configuration of a source.
@@ -46,7 +52,7 @@ pub struct TokenSourceConfig<'s> {
     pub proxy: Option<ResolvedProxy>,
     /// PEM certificates that are trusted in addition to the system's.
     pub extra_roots: Option<Arc<[u8]>>,
-    /// The folder with the tokens of logins. `None` means the default of the OAuth client.
+    /// The folder with the tokens of logins, or [`KEYRING`]. `None` means the default of the OAuth client.
     pub token_store: Option<PathBuf>,
     /// The secrets of the deployment. The redactor must know a token before it is sent: see [`ptc_secrets::Redactor::add_issued`].
     pub secrets: &'s Secrets,
@@ -204,7 +210,7 @@ impl AccessTokens {
         AccessTokens { factory, ..AccessTokens::default() }
     }
 
-    /// Makes sources read the tokens of logins from this folder.
+    /// Makes sources read the tokens of logins from this folder, or from [`KEYRING`].
     #[must_use]
     pub fn with_store(self, token_store: Option<PathBuf>) -> AccessTokens {
         AccessTokens { token_store, ..self }
