@@ -70,9 +70,8 @@ mod tests {
 
     const REFUSED: Answer = Err(TokenError::Scope);
 
-    fn active() -> Answer {
-        let identity = Identity::of_owner("oauth:https://id.example alice");
-        Ok(Identity::clone(&identity))
+    fn active() -> Identity {
+        Identity::clone(&Identity::of_owner("oauth:https://id.example alice"))
     }
 
     fn digest(number: usize) -> Digest {
@@ -85,9 +84,9 @@ mod tests {
     fn active_token_stays_known_longer_than_its_answer() {
         let (answers, token) = (Answers::default(), digest(1));
         let keep = |answer, age| answers.keep_since(token, answer, Instant::now().checked_sub(age).unwrap_or_else(Instant::now));
-        keep(active(), Duration::ZERO);
+        keep(Ok(active()), Duration::ZERO);
         assert!(answers.get(&token).is_some_and(|answer| answer.is_ok()) && answers.was_active(&token));
-        keep(active(), MAX_AGE);
+        keep(Ok(active()), MAX_AGE);
         assert!(answers.get(&token).is_none() && answers.was_active(&token));
         keep(REFUSED, Duration::ZERO);
         assert!(answers.get(&token).is_some_and(|answer| answer.is_err()) && !answers.was_active(&token));
@@ -96,15 +95,15 @@ mod tests {
     #[test]
     fn refusals_displace_no_active_token() {
         let answers = Answers::default();
-        answers.keep(digest(0), active());
+        answers.keep(digest(0), Ok(active()));
         let old = Instant::now().checked_sub(MAX_AGE).unwrap_or_else(Instant::now);
-        answers.keep_since(digest(1), active(), old);
+        answers.keep_since(digest(1), Ok(active()), old);
         for guess in 2..MAX_REFUSALS + 1000 {
             answers.keep(digest(guess), REFUSED);
         }
         assert!(answers.get(&digest(0)).is_some() && answers.was_active(&digest(1)));
         assert_eq!(answers.all().len(), MAX_REFUSALS);
-        answers.keep(digest(2 * MAX_ANSWERS), active());
+        answers.keep(digest(2 * MAX_ANSWERS), Ok(active()));
         assert!(answers.get(&digest(2 * MAX_ANSWERS)).is_some(), "there is room for active tokens");
     }
 }
