@@ -32,6 +32,21 @@ pub struct Rule {
     pub calls_per_minute: Option<u32>,
 }
 
+impl Policy {
+    /// Returns the scopes that rules name, each once, in the order of the rules.
+    pub fn scopes(&self) -> Vec<&'static str> {
+        let mut scopes = Vec::new();
+        for condition in self.rules.iter().flat_map(|rule| rule.when) {
+            if let Condition::Scope(scope) = condition
+                && !scopes.contains(scope)
+            {
+                scopes.push(*scope);
+            }
+        }
+        scopes
+    }
+}
+
 /// A condition on a caller. `T` is the type of its texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

@@ -1,7 +1,7 @@
 //! Keeps the keys of the issuer, and fetches them again within limits.
 //!
-//! Keys are fetched for the first token, when they are old, and for a token with an unknown key: the issuer may have a new one. Anybody can
-//! send a token with an unknown key, so that there is at most one fetch in an interval. While the issuer cannot be reached, known keys
+//! Keys are fetched for the first token, when they are old, and for a token that no known key verifies: the issuer may have a new key, also
+//! under the id of an earlier one. Anybody can send such a token, so that there is at most one fetch in an interval. While the issuer cannot be reached, known keys
 //! are used until they are too old, and attempts become rarer.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +13,7 @@ use ptc_runtime::server::http::access_token::TokenError;
 
 use crate::discovery::Issuer;
 use crate::key_set::KeySet;
+use crate::token::WRONG_SIGNATURE;
 
 /// Age from which on keys are fetched again, as a multiple of the minimum interval. This is how a withdrawn key becomes invalid.
 const REFRESH: u32 = 20;
@@ -57,13 +58,33 @@ impl KeyCache {
         Arc::new(KeyCache { issuer, interval, fetched: Mutex::default(), schedule: tokio::sync::Mutex::default() })
     }
 
-    /// Returns the keys that the token with this header may be signed with.
+    /// Returns what `verify` returns for the keys that the token with this header may be signed with. It is called again with newer keys if
+    /// the signature is wrong.
     ///
     /// # Errors
     ///
-    /// Returns [`TokenError::Unavailable`] if there are no keys because the issuer cannot be reached.
-    pub(crate) async fn keys_for(self: &Arc<Self>, header: &Header) -> Result<Vec<DecodingKey>, TokenError> {
+    /// Returns [`TokenError::Unavailable`] if there are no keys because the issuer cannot be reached, and the error of `verify`.
+    pub(crate) async fn verify_with_keys<T>(
+        self: &Arc<Self>,
+        header: &Header,
+        verify: impl Fn(&[DecodingKey]) -> Result<T, TokenError>,
+    ) -> Result<T, TokenError> {
+        let (keys, at) = self.keys_for(header).await?;
+        let verified = verify(&keys);
+        if !matches!(verified, Err(WRONG_SIGNATURE)) {
+            return verified;
+        }
+        self.fetch_since(Some(at)).await;
+        match self.fetched().filter(|fetched| fetched.at != at) {
+            Some(newer) => verify(&newer.find(header.kid.as_deref(), header.alg)?),
+            None => verified,
+        }
+    }
+
+    /// Returns the keys that the token with this header may be signed with, and when they were fetched.
+    async fn keys_for(self: &Arc<Self>, header: &Header) -> Result<(Vec<DecodingKey>, Instant), TokenError> {
         let id = header.kid.as_deref();
+        let find = |fetched: &Fetched| Ok((fetched.find(id, header.alg)?, fetched.at));
         let known = self.fetched();
         if let Some(fetched) = &known {
             if fetched.at.elapsed() >= self.interval * REFRESH && self.schedule.try_lock().is_ok_and(|schedule| schedule.is_due())
@@ -71,20 +92,23 @@ impl KeyCache {
                 // Tokens with known keys do not wait for it.
                 drop(tokio::spawn(Arc::clone(self).fetch(Some(fetched.at))));
             }
-            let found = fetched.find(id, header.alg);
-            if !matches!(found, Err(UNKNOWN_KEY)) {
+            let found = find(fetched);
+            if found.is_ok() {
                 return found;
             }
         }
-        // A client that disconnects does not end a fetch for which others wait.
-        let fetch = tokio::spawn(Arc::clone(self).fetch(known.map(|fetched| fetched.at)));
-        let _ = fetch.await;
-        let found = self.fetched().map_or(Err(TokenError::Unavailable), |fetched| fetched.find(id, header.alg));
+        self.fetch_since(known.map(|fetched| fetched.at)).await;
+        let found = self.fetched().map_or(Err(TokenError::Unavailable), |fetched| find(&fetched));
         // The key may be a new one that could not be fetched. The client must not throw its token away.
         if matches!(found, Err(UNKNOWN_KEY)) && self.schedule.lock().await.failures > 0 {
             return Err(TokenError::Unavailable);
         }
         found
+    }
+
+    /// Fetches the keys as [`KeyCache::fetch`] does. A client that disconnects does not end a fetch for which others wait.
+    async fn fetch_since(self: &Arc<Self>, seen: Option<Instant>) {
+        let _ = tokio::spawn(Arc::clone(self).fetch(seen)).await;
     }
 
     /// Returns the keys, unless they are too old.

@@ -1,10 +1,14 @@
 //! Token introspection (RFC 7662): the authorization server says whether an opaque token is active.
 //!
 //! Answers are kept for a short time, so that a client causes few requests, and a withdrawn token is soon refused.
+//!
+//! Anybody can send tokens that are not active, and whether a token is active can only be found out by a request. Requests are therefore
+//! limited in number and rate, in three lanes, so that guesses neither flood the authorization server nor stop others: tokens that were
+//! active recently, other tokens, and other tokens from an address that has sent many wrong ones.
 
 use std::collections::HashMap;
 use std::fmt::Display;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -13,16 +17,16 @@ use ptc_runtime::diagnostics::export::Connection;
 use ptc_runtime::digest::sha256;
 use ptc_runtime::log::{self, Level};
 use ptc_runtime::secrets::Secrets;
-use ptc_runtime::server::http::access_token::TokenError;
-use ptc_runtime::server::identity::Identity;
+use ptc_runtime::server::http::access_token::{Inquiry, TokenError};
 use ptc_runtime::settings::OauthSettings;
 use ptc_runtime::upstream::http::client::{Endpoint, HttpClient, OutgoingRequest};
 use reqwest::Method;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
 use url::{Url, form_urlencoded};
 
+use crate::answers::{Answer, Answers};
+use crate::lane::Lane;
 use crate::token::{Expectation, still_valid};
 
 /// Time limit for a connection.
@@ -31,32 +35,30 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of an answer in bytes.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024;
-/// Time for which an answer is kept.
-const MAX_AGE: Duration = Duration::from_secs(30);
-/// Maximum number of answers that are kept.
-const MAX_ANSWERS: usize = 10_000;
-/// Maximum number of answers that are kept while the next one refuses its token. Anybody can cause refusals, which must not displace the
-/// others.
-const MAX_REFUSALS: usize = MAX_ANSWERS / 2;
-/// Maximum number of requests at the same time, since anybody can send tokens that are not active.
-const MAX_REQUESTS: usize = 8;
-/// Maximum time that a token waits for the requests of others.
-const MAX_WAIT: Duration = Duration::from_secs(2);
+/// Maximum number of requests at the same time about tokens that were active recently. Their rate follows from their number.
+const KNOWN_REQUESTS: usize = 8;
+/// Maximum number of requests about other tokens at the same time, and in a second and in a burst.
+const NEW_REQUESTS: (usize, Option<(u32, u32)>) = (4, Some((20, 40)));
+/// The same for other tokens from an address that has sent many wrong ones.
+const LIMITED_REQUESTS: (usize, Option<(u32, u32)>) = (2, Some((5, 10)));
+/// Statuses of an answer that may be about the token alone. After others, no request is sent for a while.
+const STATUSES_OF_A_TOKEN: [u16; 4] = [400, 413, 414, 422];
 /// Pause after a failed request, in which no other one is sent.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Minimum interval between two warnings.
 const WARN_INTERVAL: Duration = Duration::from_secs(30);
-
-type Answer = Result<Identity, TokenError>;
 
 /// Asks the authorization server about tokens.
 pub(crate) struct Introspector {
     http: HttpClient,
     url: Url,
     headers: HeaderMap,
-    requests: Semaphore,
-    /// Answers by the digest of the token, each with the time at which it was received.
-    answers: Mutex<HashMap<[u8; 32], (Instant, Answer)>>,
+    known: Lane,
+    new: Lane,
+    limited: Lane,
+    /// Held for a token while it is asked about, so that there is one request for equal tokens.
+    pending: Mutex<HashMap<[u8; 32], Arc<tokio::sync::Mutex<()>>>>,
+    answers: Answers,
     failed: Mutex<Option<Instant>>,
     warned: Mutex<Option<Instant>>,
 }
@@ -88,61 +90,69 @@ impl Introspector {
         let Connection { extra_roots, proxy, .. } = connection;
         let endpoint = Endpoint { proxy, extra_roots, ..Endpoint::of_own_service(address, CONNECT_TIMEOUT) };
         let http = HttpClient::new(&endpoint, secrets).map_err(|fault| invalid(&fault.message))?;
-        let requests = Semaphore::new(MAX_REQUESTS);
         Ok(Some(Introspector {
             http,
             url,
             headers,
-            requests,
-            answers: Mutex::default(),
+            known: Lane::new(KNOWN_REQUESTS, None),
+            new: Lane::new(NEW_REQUESTS.0, NEW_REQUESTS.1),
+            limited: Lane::new(LIMITED_REQUESTS.0, LIMITED_REQUESTS.1),
+            pending: Mutex::default(),
+            answers: Answers::default(),
             failed: Mutex::default(),
             warned: Mutex::default(),
         }))
     }
 
-    /// Returns the identity of an opaque token. Without `may_ask` only kept answers count.
+    /// Returns the identity of an opaque token. Without a permitted inquiry only kept answers count.
     ///
     /// # Errors
     ///
-    /// Returns [`TokenError::Unavailable`] if the authorization server gives no answer. This is not kept.
-    pub(crate) async fn identity(&self, token: &str, may_ask: bool, expectation: &Expectation) -> Answer {
+    /// Returns [`TokenError::Unavailable`] if the authorization server gives no answer, or if too many tokens wait for one. This is not
+    /// kept.
+    pub(crate) async fn identity(&self, token: &str, inquiry: Inquiry, expectation: &Expectation) -> Answer {
         let digest = sha256(token.as_bytes());
-        let kept = || self.answers().get(&digest).filter(|(at, _)| at.elapsed() < MAX_AGE).map(|(_, answer)| answer.clone());
-        if let Some(answer) = kept() {
+        if let Some(answer) = self.answers.get(&digest) {
             return answer.and_then(still_valid);
         }
-        if !may_ask {
+        if inquiry == Inquiry::Never {
             return Err(TokenError::Untrusted("the token is not known, and its client may not cause a request"));
         }
-        let permit = tokio::time::timeout(MAX_WAIT, self.requests.acquire()).await;
-        let Ok(Ok(_permit)) = permit else { return Err(TokenError::Unavailable) };
+        let pending = Pending::new(self, digest);
+        let turn = tokio::time::timeout(TIMEOUT, pending.turn.lock()).await;
+        let Ok(_turn) = turn else { return Err(TokenError::Unavailable) };
         // Another request may have asked for the same token meanwhile.
-        if let Some(answer) = kept() {
+        if let Some(answer) = self.answers.get(&digest) {
             return answer.and_then(still_valid);
         }
+        let lane = match inquiry {
+            _ if self.answers.was_active(&digest) => &self.known,
+            Inquiry::Limited => &self.limited,
+            Inquiry::Permitted | Inquiry::Never => &self.new,
+        };
+        let Some(_permit) = lane.enter().await else {
+            self.warn("too many unknown tokens at the same time");
+            return Err(TokenError::Unavailable);
+        };
         let failed = || self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         if failed().is_some_and(|at| at.elapsed() < PAUSE) {
             return Err(TokenError::Unavailable);
         }
-        let claims = self.ask(token).await.map_err(|why| {
-            *failed() = Some(Instant::now());
-            self.warn(&why);
+        let claims = self.ask(token).await.map_err(|unanswered| {
+            // A token that the authorization server cannot read must not stop the others.
+            if !unanswered.is_about_token {
+                *failed() = Some(Instant::now());
+            }
+            self.warn(&unanswered.why);
             TokenError::Unavailable
         })?;
         let answer = expectation.introspected(claims);
-        let mut answers = self.answers();
-        let most = if answer.is_ok() { MAX_ANSWERS } else { MAX_REFUSALS };
-        if answers.len() >= most {
-            answers.retain(|_, (at, _)| at.elapsed() < MAX_AGE);
-        }
-        if answers.len() < most {
-            answers.insert(digest, (Instant::now(), answer.clone()));
-        }
+        self.answers.keep(digest, answer.clone());
         answer
     }
 
     /// Sends the request. Redirects are not followed, since the token would go elsewhere.
-    async fn ask(&self, token: &str) -> Result<Map<String, Value>, String> {
+    async fn ask(&self, token: &str) -> Result<Map<String, Value>, Unanswered> {
         let deadline = Instant::now() + TIMEOUT;
         let body = {
             let mut form = form_urlencoded::Serializer::new(String::new());
@@ -155,23 +165,25 @@ impl Introspector {
             ..OutgoingRequest::new(Method::POST, &self.url, self.headers.clone())
         };
         let failed = |message: &str| {
-            if message.is_empty() { format!("no answer within {} s", TIMEOUT.as_secs()) } else { message.to_owned() }
+            let late = || format!("no answer within {} s", TIMEOUT.as_secs());
+            Unanswered::new(if message.is_empty() { late() } else { message.to_owned() })
         };
         let mut response = self.http.send(request, deadline).await.map_err(|fault| failed(&fault.message))?;
         let status = response.status().as_u16();
         if status != 200 {
-            return Err(format!("expected status 200, got {status}"));
+            let why = format!("expected status 200, got {status}");
+            return Err(Unanswered { why, is_about_token: STATUSES_OF_A_TOKEN.contains(&status) });
         }
         let body = self
             .http
             .read_body(&mut response, MAX_ANSWER_BYTES.into(), deadline)
             .await
             .map_err(|fault| failed(&fault.message))?;
-        serde_json::from_slice(&body).map_err(|_| "expected a JSON object".to_owned())
+        serde_json::from_slice(&body).map_err(|_| Unanswered::new("expected a JSON object".to_owned()))
     }
 
-    fn answers(&self) -> MutexGuard<'_, HashMap<[u8; 32], (Instant, Answer)>> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, HashMap<[u8; 32], Arc<tokio::sync::Mutex<()>>>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn warn(&self, why: &str) {
@@ -179,6 +191,43 @@ impl Introspector {
         if warned.is_none_or(|at| at.elapsed() >= WARN_INTERVAL) {
             *warned = Some(Instant::now());
             log::line(Level::Warn, "access tokens not introspected", &[("url", self.url.as_str()), ("reason", why)]);
+        }
+    }
+}
+
+/// Why there is no answer about a token.
+struct Unanswered {
+    why: String,
+    /// Whether the authorization server may have refused only this token.
+    is_about_token: bool,
+}
+
+impl Unanswered {
+    fn new(why: String) -> Unanswered {
+        Unanswered { why, is_about_token: false }
+    }
+}
+
+/// A token that is asked about, or waits for that.
+struct Pending<'i> {
+    introspector: &'i Introspector,
+    digest: [u8; 32],
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl<'i> Pending<'i> {
+    fn new(introspector: &'i Introspector, digest: [u8; 32]) -> Pending<'i> {
+        let turn = Arc::clone(introspector.pending().entry(digest).or_default());
+        Pending { introspector, digest, turn }
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        let mut pending = self.introspector.pending();
+        // Only the map and this value have it: no other request waits.
+        if Arc::strong_count(&self.turn) <= 2 {
+            pending.remove(&self.digest);
         }
     }
 }

@@ -6,15 +6,18 @@
 //! - `key_set`: the keys of a JSON Web Key Set that can verify a token.
 //! - `cache`: keeps the keys of the issuer, and fetches them again within limits.
 //! - `discovery`: finds and fetches the keys.
-//! - `introspection`: asks the authorization server about opaque tokens.
+//! - `introspection`: asks the authorization server about opaque tokens. `answers`: keeps the answers. `lane`: the limits of
+//!   these requests.
 //! - `resource`: the metadata and the challenges for clients.
 //! - `crypto`: the signatures of `jsonwebtoken`, verified with `ring`.
 
+mod answers;
 mod cache;
 mod crypto;
 mod discovery;
 mod introspection;
 mod key_set;
+mod lane;
 mod resource;
 mod token;
 
@@ -25,7 +28,7 @@ use std::sync::Arc;
 use ptc_runtime::diagnostics::export::Connection;
 use ptc_runtime::log::{self, Level};
 use ptc_runtime::secrets::Secrets;
-use ptc_runtime::server::http::access_token::{TokenError, TokenVerifier, TokenVerifierSource};
+use ptc_runtime::server::http::access_token::{Inquiry, TokenError, TokenVerifier, TokenVerifierSource};
 use ptc_runtime::server::identity::Identity;
 use ptc_runtime::settings::HttpSettings;
 
@@ -46,11 +49,12 @@ impl TokenVerifierSource for AccessTokens {
     fn start(
         &self,
         settings: &HttpSettings,
+        policy_scopes: &[&'static str],
         secrets: &Secrets,
         connection: Connection,
     ) -> Result<Arc<dyn TokenVerifier>, String> {
         let (endpoint, settings) = (&settings.path, &settings.oauth);
-        let resource = Resource::new(settings, endpoint);
+        let resource = Resource::new(settings, endpoint, policy_scopes);
         let (Some(issuer), Some(audience), Some(resource)) = (&settings.issuer, &settings.audience, resource) else {
             return Err("--http-oauth-issuer and --http-oauth-audience go together".into());
         };
@@ -74,10 +78,10 @@ impl TokenVerifier for Verifier {
     fn verify<'a>(
         &'a self,
         token: &'a str,
-        may_ask: bool,
+        inquiry: Inquiry,
     ) -> Pin<Box<dyn Future<Output = Result<Identity, TokenError>> + Send + 'a>> {
         Box::pin(async move {
-            let identity = self.identity(token, may_ask).await?;
+            let identity = self.identity(token, inquiry).await?;
             if self.resource.permits(&identity) { Ok(identity) } else { Err(TokenError::Scope) }
         })
     }
@@ -92,12 +96,11 @@ impl TokenVerifier for Verifier {
 }
 
 impl Verifier {
-    async fn identity(&self, token: &str, may_ask: bool) -> Result<Identity, TokenError> {
+    async fn identity(&self, token: &str, inquiry: Inquiry) -> Result<Identity, TokenError> {
         let header = match (token::read_header(token), &self.introspector) {
-            (Err(token::NOT_A_JWT), Some(introspector)) => return introspector.identity(token, may_ask, &self.expectation).await,
+            (Err(token::NOT_A_JWT), Some(introspector)) => return introspector.identity(token, inquiry, &self.expectation).await,
             (header, _) => header?,
         };
-        let keys = self.cache.keys_for(&header).await?;
-        self.expectation.verify(token, header.alg, &keys)
+        self.cache.verify_with_keys(&header, |keys| self.expectation.verify(token, header.alg, keys)).await
     }
 }

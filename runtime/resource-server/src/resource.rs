@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 /// The path of the metadata at the root of the server.
 const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
+/// Maximum number of scopes in the metadata, which anybody can request.
+const MAX_SUPPORTED: usize = 100;
+
 /// The protected resource that this server is.
 pub(crate) struct Resource {
     /// The paths of its metadata.
@@ -19,8 +22,9 @@ pub(crate) struct Resource {
 }
 
 impl Resource {
-    /// Describes the resource of the settings. `endpoint` is the path of the protocol on this listener.
-    pub(crate) fn new(settings: &OauthSettings, endpoint: &str) -> Option<Resource> {
+    /// Describes the resource of the settings. `endpoint` is the path of the protocol on this listener, and `policy_scopes` are the scopes
+    /// that rules of the policy name.
+    pub(crate) fn new(settings: &OauthSettings, endpoint: &str, policy_scopes: &[&str]) -> Option<Resource> {
         let (issuer, resource) = (settings.issuer.as_deref()?, settings.resource()?);
         let (scheme, rest) = resource.split_once("://")?;
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -29,8 +33,13 @@ impl Resource {
         metadata.insert("resource".into(), resource.into());
         metadata.insert("authorization_servers".into(), [issuer].into_iter().collect());
         metadata.insert("bearer_methods_supported".into(), ["header"].into_iter().collect());
-        if !settings.scopes.is_empty() {
-            metadata.insert("scopes_supported".into(), settings.scopes.clone().into());
+        // MCP clients ask for exactly the scopes of the first challenge, and for those of the metadata if it has none. The challenge of a
+        // request without a token therefore has only required scopes: with those of the policy, every login would ask for all that any rule
+        // needs, although the operator has said which scopes suffice. Without required scopes, the metadata leads to a token with which a
+        // caller can do what the rules permit, and not to one whose first call is refused.
+        let supported = plain(settings.scopes.iter().map(String::as_str).chain(policy_scopes.iter().copied()));
+        if !supported.is_empty() {
+            metadata.insert("scopes_supported".into(), supported.into_iter().take(MAX_SUPPORTED).collect());
         }
         // A reverse proxy may have removed a prefix of the path that clients see.
         let paths = vec![METADATA_PATH.to_owned(), format!("{METADATA_PATH}{path}"), format!("{METADATA_PATH}{endpoint}")];
@@ -50,17 +59,22 @@ impl Resource {
 
     /// Returns a challenge with an error and its description. It names the required scopes and `more`, each once.
     pub(crate) fn challenge(&self, error: Option<(&str, &str)>, more: &[String]) -> String {
-        let mut all: Vec<&str> = Vec::new();
-        for scope in self.scopes.iter().chain(more) {
-            // A scope of a token may be any text. A challenge can only name those that RFC 6749 permits.
-            let is_plain = scope.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
-            if is_plain && !all.contains(&scope.as_str()) {
-                all.push(scope);
-            }
-        }
+        let all = plain(self.scopes.iter().chain(more).map(String::as_str));
         let scopes = Some(all.join(" ")).filter(|scopes| !scopes.is_empty());
         let scope = scopes.map(|scopes| format!(", scope=\"{scopes}\"")).unwrap_or_default();
         let error = error.map(|(error, why)| format!(", error=\"{error}\", error_description=\"{why}\"")).unwrap_or_default();
         format!("{}{error}{scope}", self.challenge)
     }
+}
+
+/// Returns scopes each once. A scope of a token or rule may be any text. A client can only ask for those that RFC 6749 permits.
+fn plain<'s>(scopes: impl Iterator<Item = &'s str>) -> Vec<&'s str> {
+    let is_plain = |scope: &str| scope.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
+    let mut all: Vec<&str> = Vec::new();
+    for scope in scopes.filter(|scope| !scope.is_empty() && is_plain(scope)) {
+        if !all.contains(&scope) {
+            all.push(scope);
+        }
+    }
+    all
 }

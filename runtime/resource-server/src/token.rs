@@ -24,6 +24,9 @@ const LEEWAY_SECONDS: u64 = 30;
 /// The error of an opaque token.
 pub(crate) const NOT_A_JWT: TokenError = TokenError::Untrusted("the token is neither known nor a signed JWT of three parts");
 
+/// The error of a token whose signature no key verifies.
+pub(crate) const WRONG_SIGNATURE: TokenError = TokenError::Untrusted("the signature of the token is wrong");
+
 /// Reads the header of a token and checks everything that needs no key.
 ///
 /// # Errors
@@ -170,7 +173,7 @@ fn refusal(kind: &ErrorKind) -> TokenError {
         ErrorKind::MissingRequiredClaim(_) | ErrorKind::InvalidClaimFormat(_) => {
             TokenError::Unacceptable("the access token lacks a valid exp, iss, aud or sub")
         }
-        ErrorKind::InvalidSignature => TokenError::Untrusted("the signature of the token is wrong"),
+        ErrorKind::InvalidSignature => WRONG_SIGNATURE,
         ErrorKind::InvalidAlgorithm => TokenError::Untrusted("the key of the token is for another algorithm"),
         _ => TokenError::Untrusted("the token is malformed"),
     }

@@ -244,10 +244,13 @@ impl Services {
         &self,
         source: Option<&dyn TokenVerifierSource>,
         settings: &Settings,
+        deployment: &Deployment,
     ) -> Result<Option<Arc<dyn TokenVerifier>>, String> {
         let source = source.filter(|_| settings.http.oauth.issuer.is_some());
-        let start =
-            |source: &dyn TokenVerifierSource| source.start(&settings.http, self.upstreams.secrets(), self.connection(settings));
+        let scopes = deployment.policy.map(ptc_catalog::Policy::scopes).unwrap_or_default();
+        let start = |source: &dyn TokenVerifierSource| {
+            source.start(&settings.http, &scopes, self.upstreams.secrets(), self.connection(settings))
+        };
         source.map(start).transpose()
     }
 

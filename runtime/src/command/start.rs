@@ -226,7 +226,7 @@ fn http(
     let settings = server.settings().http.clone();
     let pages = parts.viewer.zip(server.settings().traces_to_view()).map(|(viewer, folder)| viewer.pages(folder));
     #[cfg(feature = "http-oauth")]
-    let verifier = services.token_verifier(parts.access_tokens, server.settings());
+    let verifier = services.token_verifier(parts.access_tokens, server.settings(), deployment);
     #[cfg(not(feature = "http-oauth"))]
     let verifier = Ok(None);
     let state = match verifier.and_then(|verifier| HttpState::new(server, pages, verifier)) {

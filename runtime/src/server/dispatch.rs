@@ -123,7 +123,11 @@ impl Server {
 
     /// Returns what a caller may do. `None` without a policy.
     pub(super) fn access(&self, caller: &Caller) -> Option<Arc<dyn Access>> {
-        let Identity { owner, scopes, claims, .. } = &*caller.identity;
+        self.access_of(&caller.identity)
+    }
+
+    fn access_of(&self, identity: &Identity) -> Option<Arc<dyn Access>> {
+        let Identity { owner, scopes, claims, .. } = identity;
         self.policy.as_ref().map(|policy| policy.access(Subject { owner: &owner.id, scopes, claims }))
     }
 
@@ -155,8 +159,9 @@ impl Server {
         self.diagnostics.is_some()
     }
 
-    /// Returns the metrics together with those of the transport. Returns `None` if calls are not counted.
-    pub fn metrics(&self, transport: &[Gauge]) -> Option<String> {
+    /// Returns the metrics together with those of the transport. Returns `None` if calls are not counted. If a policy restricts `reader`,
+    /// samples of other upstreams and stored programs than those that it may call are omitted; totals without such a label are not.
+    pub fn metrics(&self, transport: &[Gauge], reader: Option<&Identity>) -> Option<String> {
         let diagnostics = self.diagnostics.as_ref().filter(|_| self.settings.diagnostics.counted)?;
         let sessions = self.sessions.as_ref().map_or(0, |sessions| sessions.store().count());
         let (load, limits) = (self.scheduler.load(), self.scheduler.limits());
@@ -183,7 +188,19 @@ impl Server {
             Gauge { name: "ptc_sessions", help: "Sessions of programs.", value: sessions },
         ];
         gauges.extend(transport);
-        Some(diagnostics.metrics(&gauges, &self.labelled_metrics(), &self.scheduler.refusals()))
+        let text = diagnostics.metrics(&gauges, &self.labelled_metrics(), &self.scheduler.refusals());
+        let Some(access) = reader.and_then(|reader| self.access_of(reader)) else { return Some(text) };
+        let Deployment { catalog: whole, programs, .. } = self.deployment;
+        let permitted = access.catalog(whole);
+        let upstreams = whole.upstreams.iter().filter(|upstream| permitted.upstream(upstream.name).is_none());
+        let programs = programs.iter().filter(|program| !self.may_run(&*access, program));
+        let hidden: Vec<String> = upstreams
+            .map(|upstream| format!("server=\"{}\"", upstream.name))
+            .chain(programs.map(|program| format!("tool=\"{}\"", program.name)))
+            .collect();
+        // The finished text is filtered, so that no metric that is added later can be forgotten.
+        let shown = text.split_inclusive('\n').filter(|line| !hidden.iter().any(|label| line.contains(label)));
+        Some(shown.collect())
     }
 
     /// Returns the metrics about the build and about the upstreams.
@@ -239,9 +256,12 @@ impl Server {
         ]
     }
 
-    /// Returns the upstreams that are down, each with the name of the reason. A failure older than `age` does not count.
-    pub fn upstreams_down(&self, age: Duration) -> Vec<(&'static str, &'static str)> {
-        let health = self.evaluator.upstreams().health();
+    /// Returns the upstreams that are down, each with the name of the reason. A failure older than `age` does not count. If a policy
+    /// restricts `reader`, upstreams of which it may call nothing are omitted.
+    pub fn upstreams_down(&self, age: Duration, reader: Option<&Identity>) -> Vec<(&'static str, &'static str)> {
+        let permitted = reader.and_then(|reader| self.access_of(reader)).map(|access| access.catalog(self.deployment.catalog));
+        let is_shown = |name: &str| permitted.is_none_or(|permitted| permitted.upstream(name).is_some());
+        let health = self.evaluator.upstreams().health().filter(|(upstream, _)| is_shown(upstream.name));
         health.filter_map(|(upstream, health)| Some((upstream.name, health.down_within(age)?.name()))).collect()
     }
 

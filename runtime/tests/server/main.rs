@@ -87,6 +87,8 @@ fn deployment(name: &str) -> &'static Deployment {
         "policy" => policy::deployment(),
         #[cfg(feature = "agentic")]
         "tasks" => agentic::deployment(),
+        #[cfg(all(feature = "agentic", feature = "http-server"))]
+        "separate" | "separate with a policy" => http::separation::deployment(name != "separate"),
         _ => panic!("no deployment is named {name}"),
     }
 }
@@ -142,6 +144,8 @@ fn main() -> ExitCode {
         }
         #[cfg(feature = "agentic")]
         Ok("tasks") => return serve(agentic::deployment()),
+        #[cfg(all(feature = "agentic", feature = "http-server"))]
+        Ok(role @ ("separate" | "separate with a policy")) => return serve(deployment(role)),
         Ok("echoing") => return canary::serve(),
         Ok("hostile worker") => return serve(&isolation::hostile::DEPLOYMENT),
         Ok("probe") => return isolation::probe(),

@@ -51,6 +51,34 @@ static FILES: &[(&str, &str, &str)] = &[
 ];
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
+/// A route below [`PATH`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Route {
+    /// The page and its files.
+    Files,
+    /// The list of calls.
+    Calls,
+    /// One call.
+    Call,
+}
+
+impl Route {
+    /// All routes.
+    pub const ALL: [Route; 3] = [Route::Files, Route::Calls, Route::Call];
+
+    /// Returns the route of a path, without a query.
+    pub fn from_path(path: &str) -> Option<Route> {
+        let rest = path.strip_prefix(PATH)?;
+        Route::ALL.into_iter().find(|route| match route {
+            Route::Files => rest.is_empty() || FILES.iter().any(|(file, ..)| *file == rest),
+            Route::Calls => rest == CALLS,
+            Route::Call => rest.strip_prefix(CALLS).is_some_and(|rest| rest.starts_with('/')),
+        })
+    }
+}
+
+const CALLS: &str = "/api/calls";
+
 /// Headers that restrict the browser: only scripts of the binary run, and text never becomes markup.
 static PROTECTION: [(HeaderName, &str); 6] = [
     (
@@ -91,24 +119,23 @@ impl Viewer {
         if !matches!(request.method, Method::GET | Method::HEAD) {
             return (Reply::not_allowed("GET, HEAD"), None);
         }
-        let rest = request.uri.path().strip_prefix(PATH).unwrap_or_default();
-        if rest.is_empty() {
-            return (Reply::empty(StatusCode::PERMANENT_REDIRECT).with(LOCATION, "/viewer/"), None);
+        let path = request.uri.path();
+        let (Some(route), Some(rest)) = (Route::from_path(path), path.strip_prefix(PATH)) else { return (not_found(), None) };
+        if route == Route::Files {
+            let file = FILES.iter().find(|(path, ..)| *path == rest);
+            let redirect = || Reply::empty(StatusCode::PERMANENT_REDIRECT).with(LOCATION, "/viewer/");
+            return (file.map_or_else(redirect, |(_, kind, text)| Reply::new(StatusCode::OK, kind, *text)), None);
         }
-        if let Some((_, kind, text)) = FILES.iter().find(|(path, ..)| *path == rest) {
-            return (Reply::new(StatusCode::OK, kind, *text), None);
-        }
-        let Some(rest) = rest.strip_prefix("/api/calls") else { return (not_found(), None) };
         let owner = match authenticator.authenticate(peer, &request.headers).await {
             Ok(identity) => identity.owner.clone(),
             Err(refusal) => return (refusal, None),
         };
         // A single owner sees all traces of the folder, also those of other processes.
         let only = authenticator.has_owners().then(|| Arc::clone(&owner.hash));
-        let reply = match rest.strip_prefix('/') {
+        let id = rest.strip_prefix(CALLS).and_then(|rest| rest.strip_prefix('/'));
+        let reply = match id {
             Some(id) => self.one(id.to_owned(), only).await,
-            None if rest.is_empty() => self.list(request.uri.query(), &request.headers, only).await,
-            None => not_found(),
+            None => self.list(request.uri.query(), &request.headers, only).await,
         };
         (reply, Some(owner))
     }

@@ -18,23 +18,27 @@ use crate::settings::HttpSettings;
 /// Makes verifiers of access tokens. A crate above this one implements it.
 #[cfg(feature = "http-oauth")]
 pub trait TokenVerifierSource: Debug + Sync {
-    /// Makes a verifier. Nothing is fetched before the first token.
+    /// Makes a verifier. Nothing is fetched before the first token. `policy_scopes` are the scopes that rules of the policy name.
     ///
     /// # Errors
     ///
     /// Returns a sentence if the settings are incomplete or a certificate is invalid.
-    fn start(&self, settings: &HttpSettings, secrets: &Secrets, connection: Connection)
-    -> Result<Arc<dyn TokenVerifier>, String>;
+    fn start(
+        &self,
+        settings: &HttpSettings,
+        policy_scopes: &[&'static str],
+        secrets: &Secrets,
+        connection: Connection,
+    ) -> Result<Arc<dyn TokenVerifier>, String>;
 }
 
 /// Verifies access tokens.
 pub trait TokenVerifier: Send + Sync {
-    /// Returns the identity of a token. Without `may_ask` it asks the authorization server about no single token, so that unknown opaque
-    /// tokens are refused.
+    /// Returns the identity of a token.
     fn verify<'a>(
         &'a self,
         token: &'a str,
-        may_ask: bool,
+        inquiry: Inquiry,
     ) -> Pin<Box<dyn Future<Output = Result<Identity, TokenError>> + Send + 'a>>;
 
     /// Returns the metadata of the protected resource (RFC 9728), if a path is that of the metadata.
@@ -42,6 +46,17 @@ pub trait TokenVerifier: Send + Sync {
 
     /// Returns a challenge (RFC 6750), with an error and its description. It names these scopes in addition to the required ones.
     fn challenge(&self, error: Option<(&str, &str)>, scopes: &[String]) -> String;
+}
+
+/// Whether a verifier may ask the authorization server about a single token. Only opaque tokens need that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inquiry {
+    /// It may not, so that unknown opaque tokens are refused.
+    Never,
+    /// It may, but the address has sent many wrong tokens. Such inquiries must not delay those of other addresses.
+    Limited,
+    /// It may.
+    Permitted,
 }
 
 /// Why a token is refused. The reason is a sentence without parts of the token.

@@ -1,5 +1,6 @@
-//! Authentication with bearer tokens. A valid token is always accepted at once. Replies to wrong tokens are delayed after
-//! repeated failures.
+//! Authentication with bearer tokens. Each token is verified first, and only replies to wrong ones are delayed after repeated failures:
+//! wrong tokens of an address do not make its valid ones wait. An opaque token that the authorization server has to be asked about is the
+//! exception, since guesses must not cause requests without limit: it waits for its turn, and gets 503 if that takes too long.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use std::time::Instant;
 use hyper::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, StatusCode};
 
-use super::access_token::{TokenError, TokenVerifier};
+use super::access_token::{Inquiry, TokenError, TokenVerifier};
 use super::reply::Reply;
 use super::route;
 use super::throttle::Throttle;
@@ -106,9 +107,9 @@ impl Authenticator {
     ///
     /// Returns the reply to a request without the required token, or with a wrong one.
     pub async fn authenticate(&self, peer: &Peer, headers: &HeaderMap) -> Result<Arc<Identity>, Reply> {
-        // An address that guesses tokens must not make this server ask about each of them.
-        let may_ask = self.throttle.as_ref().is_none_or(|throttle| !throttle.is_blocked(peer.address, Instant::now()));
-        let denied = match self.identify(peer, headers, may_ask).await {
+        // Clients behind one proxy share an address, so that a token of an address that guesses is verified too.
+        let guesses = self.throttle.as_ref().is_some_and(|throttle| throttle.is_blocked(peer.address, Instant::now()));
+        let denied = match self.identify(peer, headers, if guesses { Inquiry::Limited } else { Inquiry::Permitted }).await {
             Ok(identity) => return Ok(identity),
             Err(denied) => self.throttled(peer.address, denied, Instant::now()),
         };
@@ -124,8 +125,8 @@ impl Authenticator {
         throttle.and_then(|throttle| throttle.note_failure(peer, now)).map_or(denied, Denied::Throttled)
     }
 
-    /// Returns the identity of a request. Failures are not counted. Without `may_ask` the authorization server is not asked about the token.
-    async fn identify(&self, peer: &Peer, headers: &HeaderMap, may_ask: bool) -> Result<Arc<Identity>, Denied> {
+    /// Returns the identity of a request. Failures are not counted.
+    async fn identify(&self, peer: &Peer, headers: &HeaderMap, inquiry: Inquiry) -> Result<Arc<Identity>, Denied> {
         if let Some(identity) = &self.open {
             return Ok(Arc::clone(identity));
         }
@@ -136,14 +137,15 @@ impl Authenticator {
         let found = single.map(|(_, identity)| Arc::clone(identity)).or_else(|| self.file.as_ref()?.find(token));
         match (found, &self.verifier) {
             (Some(identity), _) => Ok(identity),
-            (None, Some(verifier)) => verify(&**verifier, token, may_ask).await,
+            (None, Some(verifier)) => verify(&**verifier, token, inquiry).await,
             (None, None) => Err(Denied::Invalid("the token is not known")),
         }
     }
 
-    /// Whether a request has a valid credential or needs none. Failures are not counted, so that the authorization server is not asked.
-    pub async fn knows(&self, peer: &Peer, headers: &HeaderMap) -> bool {
-        self.identify(peer, headers, false).await.is_ok()
+    /// Returns the identity of a request that has a valid credential or needs none. Failures are not counted, so that the authorization
+    /// server is not asked.
+    pub(super) async fn known(&self, peer: &Peer, headers: &HeaderMap) -> Option<Arc<Identity>> {
+        self.identify(peer, headers, Inquiry::Never).await.ok()
     }
 
     /// Whether clients need no credential.
@@ -209,11 +211,11 @@ impl Authenticator {
 }
 
 /// Returns the identity of an access token.
-async fn verify(verifier: &dyn TokenVerifier, token: &[u8], may_ask: bool) -> Result<Arc<Identity>, Denied> {
+async fn verify(verifier: &dyn TokenVerifier, token: &[u8], inquiry: Inquiry) -> Result<Arc<Identity>, Denied> {
     let token = std::str::from_utf8(token).map_err(|_| Denied::Invalid("the token is not a text"))?;
     // The verifier keeps answers, but not tokens.
     let with_token = |identity| Arc::new(Identity { token: CallerToken::new(token, sha256), ..identity });
-    verifier.verify(token, may_ask).await.map(with_token).map_err(|error| match error {
+    verifier.verify(token, inquiry).await.map(with_token).map_err(|error| match error {
         TokenError::Untrusted(why) => Denied::Invalid(why),
         TokenError::Unacceptable(why) => Denied::Unacceptable(why),
         TokenError::Scope => Denied::Scope,
@@ -268,7 +270,7 @@ mod tests {
     /// Counts a failure without its delay.
     async fn check(authenticator: &Authenticator, peer: IpAddr, headers: &HeaderMap, now: Instant) -> Option<Denied> {
         authenticator
-            .identify(&Peer::at(peer), headers, true)
+            .identify(&Peer::at(peer), headers, Inquiry::Permitted)
             .await
             .err()
             .map(|denied| authenticator.throttled(peer, denied, now))
@@ -299,7 +301,7 @@ mod tests {
         ] {
             let authenticator = authenticator(Some(TOKEN));
             assert_eq!(check(&authenticator, peer, &headers(shown), now).await, expected, "{shown:?}");
-            assert_eq!(authenticator.knows(&Peer::at(peer), &headers(shown)).await, expected.is_none(), "{shown:?}");
+            assert_eq!(authenticator.known(&Peer::at(peer), &headers(shown)).await.is_some(), expected.is_none(), "{shown:?}");
         }
         assert!(check(&authenticator(None), peer, &headers(None), now).await.is_none());
     }

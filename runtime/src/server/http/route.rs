@@ -20,7 +20,7 @@ use super::{HttpState, cors};
 use crate::diagnostics::counters::Gauge;
 use crate::log::{self, Field, Level};
 use crate::server::caller::Answer;
-use crate::server::identity::Owner;
+use crate::server::identity::{Identity, Owner};
 use ptc_engine::protocol::reply::{ErrorBody, SERVER_ERROR};
 use ptc_engine::protocol::trace_context::TraceParent;
 
@@ -52,13 +52,53 @@ pub(super) struct Source {
     pub(super) surface: Surface,
 }
 
-/// The endpoints of a listener.
+/// A listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Surface {
-    /// All endpoints.
+pub enum Surface {
+    /// The listener of clients, which has all endpoints.
     Clients,
-    /// Only `/health`, `/ready` and metrics.
+    /// The listener of operators. A policy does not restrict what it shows of upstreams.
     Admin,
+}
+
+/// An endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Endpoint {
+    /// `/health`.
+    Health,
+    /// `/ready`.
+    Ready,
+    /// The metrics.
+    Metrics,
+    /// Pages for people.
+    Pages,
+    /// The endpoint of the protocol.
+    Mcp,
+    /// The metadata of the protected resource.
+    ResourceMetadata,
+}
+
+impl Endpoint {
+    /// All endpoints. A request goes to the first one that has its path.
+    pub const ALL: [Endpoint; 6] =
+        [Endpoint::Health, Endpoint::Ready, Endpoint::Metrics, Endpoint::Pages, Endpoint::Mcp, Endpoint::ResourceMetadata];
+
+    /// Whether a listener has the endpoint.
+    pub fn is_on(self, surface: Surface) -> bool {
+        surface == Surface::Clients || matches!(self, Endpoint::Health | Endpoint::Ready | Endpoint::Metrics)
+    }
+
+    /// Whether a path is one of this endpoint.
+    fn has(self, state: &HttpState, path: &str) -> bool {
+        match self {
+            Endpoint::Health => path == "/health",
+            Endpoint::Ready => path == "/ready",
+            Endpoint::Metrics => path == state.settings.metrics_path,
+            Endpoint::Pages => state.pages.as_ref().is_some_and(|pages| pages.handles(path)),
+            Endpoint::Mcp => path == state.settings.path,
+            Endpoint::ResourceMetadata => state.authenticator.metadata(path).is_some(),
+        }
+    }
 }
 
 /// Answers a request and logs it.
@@ -70,52 +110,63 @@ pub(super) async fn respond(state: &Arc<HttpState>, source: Source, request: Req
     let request_id = format!("{}-{number}", state.id_prefix);
     let mut log_fields = AccessLogFields { request_id, connection, ..AccessLogFields::default() };
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let endpoint = Endpoint::ALL.into_iter().find(|endpoint| endpoint.is_on(surface) && endpoint.has(state, &path));
     // Frequent requests are logged at a lower level, since they would hide the others.
-    let pages = |path: &str| state.pages.as_ref().filter(|pages| pages.handles(path));
-    let quiet = matches!(path.as_str(), "/health" | "/ready") || pages(&path).is_some();
-    let duplicate = guard::find_duplicate_header(request.headers());
-    let reply = match path.as_str() {
-        _ if duplicate.is_some() => {
-            let sentence = format!("the header {} is repeated", duplicate.unwrap_or_default());
+    let quiet = matches!(endpoint, Some(Endpoint::Health | Endpoint::Ready | Endpoint::Pages));
+    let reply = match (guard::find_duplicate_header(request.headers()), endpoint) {
+        (Some(duplicate), _) => {
+            let sentence = format!("the header {duplicate} is repeated");
             Reply::new(StatusCode::BAD_REQUEST, "text/plain; charset=utf-8", sentence)
         }
-        "/health" => only_get(&method).unwrap_or_else(|| Reply::json(StatusCode::OK, r#"{"status":"ok"}"#)),
-        "/ready" => match only_get(&method) {
-            Some(refusal) => refusal,
-            None => ready(state, peer, surface, &request).await,
-        },
-        path if path == state.settings.metrics_path => metrics(state, peer, &request, &mut log_fields).await,
-        _ if surface == Surface::Admin => {
+        (None, Some(endpoint)) => answer(state, endpoint, peer, surface, request, &mut log_fields).await,
+        (None, None) if surface == Surface::Admin => {
             Reply::text(StatusCode::NOT_FOUND, "not found: this listener has /health, /ready and metrics")
         }
-        path => match pages(path) {
-            Some(pages) => {
-                let request = request.into_parts().0;
-                let (reply, owner) = pages.respond(&state.settings, &state.authenticator, peer, &request).await;
-                log_fields.owner = owner.map(|owner| owner.hash);
-                reply
-            }
-            None if path == state.settings.path => {
-                let origin = guard::allowed_origin(&state.settings, request.headers()).map(str::to_owned);
-                let reply = endpoint(state, peer, request, &mut log_fields).await;
-                origin.into_iter().fold(reply, |reply, origin| cors::share(reply, &origin))
-            }
-            None => match state.authenticator.metadata(path) {
-                Some(metadata) => {
-                    let origin = guard::allowed_origin(&state.settings, request.headers()).map(str::to_owned);
-                    let reply = resource_metadata(state, metadata, &request);
-                    origin.into_iter().fold(reply, |reply, origin| cors::share(reply, &origin))
-                }
-                None => Reply::text(StatusCode::NOT_FOUND, "not found"),
-            },
-        },
+        (None, None) => Reply::text(StatusCode::NOT_FOUND, "not found"),
     };
     write_log(state, if quiet { Level::Debug } else { Level::Info }, &method, &path, reply.status, started, &log_fields);
     reply.with(REQUEST_ID.clone(), &log_fields.request_id).into_response()
 }
 
+/// Answers a request to an endpoint.
+async fn answer(
+    state: &Arc<HttpState>,
+    endpoint: Endpoint,
+    peer: &Peer,
+    surface: Surface,
+    request: Request<Incoming>,
+    log_fields: &mut AccessLogFields,
+) -> Reply {
+    let not_found = || Reply::text(StatusCode::NOT_FOUND, "not found");
+    let origin = || guard::allowed_origin(&state.settings, request.headers()).map(str::to_owned);
+    let share = |reply, origin: Option<String>| origin.iter().fold(reply, |reply, origin| cors::share(reply, origin));
+    match endpoint {
+        Endpoint::Health => only_get(request.method()).unwrap_or_else(|| Reply::json(StatusCode::OK, r#"{"status":"ok"}"#)),
+        Endpoint::Ready => match only_get(request.method()) {
+            Some(refusal) => refusal,
+            None => ready(state, peer, surface, &request).await,
+        },
+        Endpoint::Metrics => metrics(state, peer, surface, &request, log_fields).await,
+        Endpoint::Pages => {
+            let Some(pages) = &state.pages else { return not_found() };
+            let request = request.into_parts().0;
+            let (reply, owner) = pages.respond(&state.settings, &state.authenticator, peer, &request).await;
+            log_fields.owner = owner.map(|owner| owner.hash);
+            reply
+        }
+        Endpoint::Mcp => {
+            let origin = origin();
+            share(mcp(state, peer, request, log_fields).await, origin)
+        }
+        Endpoint::ResourceMetadata => {
+            let Some(metadata) = state.authenticator.metadata(request.uri().path()) else { return not_found() };
+            share(resource_metadata(state, metadata, &request), origin())
+        }
+    }
+}
+
 /// Handles the endpoint of the protocol.
-async fn endpoint(state: &Arc<HttpState>, peer: &Peer, request: Request<Incoming>, log_fields: &mut AccessLogFields) -> Reply {
+async fn mcp(state: &Arc<HttpState>, peer: &Peer, request: Request<Incoming>, log_fields: &mut AccessLogFields) -> Reply {
     let (head, body) = request.into_parts();
     let headers = &head.headers;
     log_fields.traceparent = text(headers, &TRACEPARENT).filter(|text| TraceParent::parse(text).is_some()).map(str::to_owned);
@@ -173,20 +224,37 @@ fn resource_metadata(state: &HttpState, metadata: &str, request: &Request<Incomi
 }
 
 /// Handles the metrics endpoint, which exists only if metrics are on.
-async fn metrics(state: &HttpState, peer: &Peer, request: &Request<Incoming>, log_fields: &mut AccessLogFields) -> Reply {
-    let gauge = Gauge { name: "ptc_http_sessions", help: "Protocol sessions.", value: state.sessions.count() };
-    let Some(text) = state.server.metrics(&[gauge]) else { return Reply::text(StatusCode::NOT_FOUND, "not found") };
+async fn metrics(
+    state: &HttpState,
+    peer: &Peer,
+    surface: Surface,
+    request: &Request<Incoming>,
+    log_fields: &mut AccessLogFields,
+) -> Reply {
+    if !state.server.settings().diagnostics.counted {
+        return Reply::text(StatusCode::NOT_FOUND, "not found");
+    }
     if let Err(refused) =
         guard::check_host_and_origin(&state.settings, request.uri().authority().map(Authority::as_str), request.headers())
     {
         return Reply::text(StatusCode::FORBIDDEN, refused.sentence());
     }
-    match state.authenticator.authenticate(peer, request.headers()).await {
-        Ok(identity) => log_fields.owner = Some(Arc::clone(&identity.owner.hash)),
+    let identity = match state.authenticator.authenticate(peer, request.headers()).await {
+        Ok(identity) => identity,
         Err(refusal) => return refusal,
+    };
+    log_fields.owner = Some(Arc::clone(&identity.owner.hash));
+    if let Some(refusal) = only_get(request.method()) {
+        return refusal;
     }
-    let text = || Reply::new(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text);
-    only_get(request.method()).unwrap_or_else(text)
+    let gauge = Gauge { name: "ptc_http_sessions", help: "Protocol sessions.", value: state.sessions.count() };
+    let text = state.server.metrics(&[gauge], restricted(surface, &identity)).unwrap_or_default();
+    Reply::new(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text)
+}
+
+/// Returns the reader that a policy restricts. Operators need the state of all upstreams, and have a listener of their own.
+fn restricted(surface: Surface, identity: &Identity) -> Option<&Identity> {
+    (surface == Surface::Clients).then_some(identity)
 }
 
 fn delete(state: &HttpState, owner: &Owner, headers: &hyper::HeaderMap, log_fields: &mut AccessLogFields) -> Reply {
@@ -198,7 +266,7 @@ fn delete(state: &HttpState, owner: &Owner, headers: &hyper::HeaderMap, log_fiel
 }
 
 /// Handles `/ready`, which reports whether calls are accepted. Only authenticated clients receive the name of the process and the
-/// upstreams that are down.
+/// upstreams that are down, of which a policy may hide some.
 async fn ready(state: &HttpState, peer: &Peer, surface: Surface, request: &Request<Incoming>) -> Reply {
     if let Err(refused) =
         guard::check_host_and_origin(&state.settings, request.uri().authority().map(Authority::as_str), request.headers())
@@ -219,13 +287,17 @@ async fn ready(state: &HttpState, peer: &Peer, surface: Surface, request: &Reque
     // Without a token, the permissions of a Unix socket protect the clients' listener, but not the admin listener.
     let protected = surface == Surface::Clients || state.settings.unix_socket.is_none() || !state.authenticator.is_open();
     if protected
-        && state.authenticator.knows(peer, request.headers()).await
+        && let Some(identity) = state.authenticator.known(peer, request.headers()).await
         && let Some(members) = body.as_object_mut()
     {
         if status == StatusCode::OK {
             members.insert("instance".into(), state.instance.as_str().into());
         }
-        let down = state.server.upstreams_down(Duration::MAX).into_iter().map(|(name, reason)| (name.to_owned(), reason.into()));
+        let down = state
+            .server
+            .upstreams_down(Duration::MAX, restricted(surface, &identity))
+            .into_iter()
+            .map(|(name, reason)| (name.to_owned(), reason.into()));
         let down: serde_json::Map<String, serde_json::Value> = down.collect();
         if !down.is_empty() {
             members.insert("upstreams_down".into(), down.into());
@@ -237,7 +309,7 @@ async fn ready(state: &HttpState, peer: &Peer, surface: Surface, request: &Reque
 /// Connects again to upstreams that have failed within [`DOWN_AGE`], since a server that is not ready may get no calls that would
 /// do this. Returns whether there are any.
 fn reconnect_upstreams(state: &HttpState) -> bool {
-    let is_down = !state.server.upstreams_down(DOWN_AGE).is_empty();
+    let is_down = !state.server.upstreams_down(DOWN_AGE, None).is_empty();
     if is_down {
         state.server.reconnect_upstreams();
     }

@@ -1,6 +1,8 @@
 //! Certificates of clients, and certificates that are replaced while the server runs.
 
 use std::io::{Read as _, Write as _};
+#[cfg(feature = "agentic")]
+use std::net::TcpListener;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,6 +14,10 @@ use serde_json::{Value, json};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, crypto};
 
+#[cfg(feature = "agentic")]
+use super::separation::{address_of, check_separation};
+#[cfg(feature = "agentic")]
+use super::site::Client;
 use super::site::{Site, TOKEN, stateless};
 use crate::Test;
 use crate::peer::server;
@@ -21,6 +27,8 @@ pub(super) const TESTS: &[Test] = &[
     ("http::subject_of_a_certificate_is_the_owner", subject_of_a_certificate_is_the_owner),
     ("http::policy_names_the_subject_of_a_certificate", policy_names_the_subject_of_a_certificate),
     ("http::token_replaces_a_certificate", token_replaces_a_certificate),
+    #[cfg(feature = "agentic")]
+    ("http::owner_of_a_certificate_finds_nothing_of_another", owner_of_a_certificate_finds_nothing_of_another),
     ("http::certificates_are_read_again_on_hangup", certificates_are_read_again_on_hangup),
 ];
 
@@ -94,17 +102,13 @@ impl Files {
 
     fn command(&self, deployment: &str) -> Command {
         let mut command = server(deployment);
-        command.args([
-            "--http",
-            "--http-port",
-            "0",
-            "--http-tls-cert",
-            self.path("cert.pem"),
-            "--http-tls-key",
-            self.path("key.pem"),
-        ]);
-        command.args(["--http-tls-client-ca", self.path("clients.pem")]);
+        command.args(["--http", "--http-port", "0"]).args(self.options());
         command
+    }
+
+    fn options(&self) -> [&'static str; 6] {
+        let [cert, key, clients] = ["cert.pem", "key.pem", "clients.pem"].map(|name| self.path(name));
+        ["--http-tls-cert", cert, "--http-tls-key", key, "--http-tls-client-ca", clients]
     }
 }
 
@@ -114,23 +118,27 @@ impl Drop for Files {
     }
 }
 
-/// Sends a request over a new connection. Returns the answer, or an empty text if there is no connection.
-fn ask(address: SocketAddr, server: &Authority, client: Option<&Credential>, request: &str) -> String {
+/// Returns the settings of a client that trusts an authority.
+fn config(server: &Authority, client: Option<&Credential>) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     roots.add(server.certificate.clone()).expect("a root");
     let builder = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .expect("versions")
         .with_root_certificates(roots);
-    let config = match client {
+    match client {
         None => builder.with_no_client_auth(),
         Some(Credential { certificate, key, .. }) => {
             let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
             builder.with_client_auth_cert(vec![certificate.clone()], key).expect("a certificate with its key")
         }
-    };
+    }
+}
+
+/// Sends a request over a new connection. Returns the answer, or an empty text if there is no connection.
+fn ask(address: SocketAddr, server: &Authority, client: Option<&Credential>, request: &str) -> String {
     let name = ServerName::try_from("localhost").expect("a name");
-    let connection = ClientConnection::new(Arc::new(config), name).expect("a client");
+    let connection = ClientConnection::new(Arc::new(config(server, client)), name).expect("a client");
     let mut stream = StreamOwned::new(connection, TcpStream::connect(address).expect("it listens"));
     let mut answer = String::new();
     if stream.write_all(request.as_bytes()).is_ok() {
@@ -231,6 +239,39 @@ fn token_replaces_a_certificate() {
     let session = content(&send(Some(&alice), "lisp_session_start", Some(TOKEN)))["session_id"].clone();
     assert_eq!(content(&send(None, "lisp_session_list", Some(TOKEN)))["sessions"][0]["session_id"], session);
     assert_eq!(content(&send(Some(&alice), "lisp_session_list", None))["sessions"], json!([]));
+}
+
+#[cfg(feature = "agentic")]
+fn owner_of_a_certificate_finds_nothing_of_another() {
+    let (authority, files) = (Authority::new("authority"), Files::new("separate"));
+    files.serve_as(&authority.issue(Some("localhost"), &["localhost"]));
+    files.write("clients.pem", &authority.pem);
+    let options = files.options();
+    let owners = ["alice", "bob"].map(|name| authority.issue(Some(name), &[]));
+    check_separation("separate", "certificate:CN=alice", &options, &|site, surface, who| {
+        Client::connect(tunnel(address_of(site, surface), config(&authority, Some(&owners[who]))))
+    });
+}
+
+/// Returns the address of a listener that forwards one connection over TLS.
+#[cfg(feature = "agentic")]
+fn tunnel(to: SocketAddr, config: ClientConfig) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let (plain, _) = listener.accept().expect("a connection");
+            plain.set_nonblocking(true).expect("a socket takes it");
+            let mut plain = tokio::net::TcpStream::from_std(plain).expect("a socket");
+            let server = tokio::net::TcpStream::connect(to).await.expect("it listens");
+            let name = ServerName::try_from("localhost").expect("a name");
+            let secure = tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, server).await;
+            // Either side may end the connection.
+            let _ = tokio::io::copy_bidirectional(&mut plain, &mut secure.expect("a handshake")).await;
+        });
+    });
+    address
 }
 
 fn certificates_are_read_again_on_hangup() {

@@ -18,7 +18,7 @@ mod requests;
 #[cfg(feature = "https-server")]
 mod secure;
 #[cfg(feature = "agentic")]
-mod separation;
+pub(crate) mod separation;
 mod shares;
 pub(crate) mod site;
 mod unread;

@@ -2,17 +2,20 @@
 
 use std::path::Path;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::access::scratch;
+use super::access::{scratch, until};
 use super::owners::{ALICE, BOB, tokens_file, tool};
 use super::site::{Client, Site};
 use crate::Test;
 use crate::peer::server;
 use crate::policy::{COUNT, called, count_file};
 
-pub(super) const TESTS: &[Test] =
-    &[("http::policy_restricts_arguments_and_calls_of_an_owner", policy_restricts_arguments_and_calls_of_an_owner)];
+pub(super) const TESTS: &[Test] = &[
+    ("http::policy_restricts_arguments_and_calls_of_an_owner", policy_restricts_arguments_and_calls_of_an_owner),
+    ("http::policy_hides_the_state_of_other_upstreams", policy_hides_the_state_of_other_upstreams),
+];
 
 pub(super) fn start(count: &Path, more: &[&str]) -> Site {
     let args = ["--http", "--http-port", "0", "--response-profile", "structured"];
@@ -50,6 +53,60 @@ fn policy_restricts_arguments_and_calls_of_an_owner() {
     let list = bob.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })).body;
     assert!(!list.contains("crm") && !list.contains("billing"), "{list}");
     assert_eq!(called(&count).len(), 4);
+    for path in [path, count] {
+        std::fs::remove_file(path).expect("it is there");
+    }
+}
+
+fn policy_hides_the_state_of_other_upstreams() {
+    let path = scratch("policy-state");
+    tokens_file(&path, &[("alice", ALICE), ("bob", BOB)]);
+    let (count, tokens) = (count_file("state"), path.to_str().expect("plain text"));
+    let options = ["--http-metrics", "--http-admin-port", "0", "--connect", "eager", "--http-tokens-file", tokens];
+    let site = start(&count, &[&options[..], &["--isolate", "thread"]].concat());
+    let mut alice = site.authenticated(ALICE);
+    eval(&mut alice, r#"(tool/call {:server "crm" :tool "get_user" :args {:region "eu"}})"#);
+    tool(&mut alice, "1", "whois", &json!({}));
+    let admin = site.admin.expect("an admin listener");
+    // Both upstreams end.
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", site.id())).expect("it lives");
+    for children in tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("children")).ok()) {
+        for child in children.split_whitespace().filter_map(|id| Pid::from_raw(id.parse().ok()?)) {
+            kill_process(child, Signal::KILL).expect("it lives");
+        }
+    }
+    let read = |address, token, path| {
+        let answer = Client { token: Some(token), ..Client::connect(address) }.ask("GET", path, &[], "");
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.body
+    };
+    until("both upstreams are down", || {
+        let ready = read(admin, ALICE, "/ready");
+        ready.contains("billing") && ready.contains("crm")
+    });
+    for (address, token, shown, hidden) in [
+        (site.address, ALICE, &["crm", "whois"][..], &["billing", "purge"][..]),
+        (site.address, BOB, &[], &["crm", "billing", "whois"]),
+        // The listener of operators shows everything to each owner.
+        (admin, ALICE, &["crm", "billing", "whois"], &[]),
+        (admin, BOB, &["crm", "billing", "whois"], &[]),
+    ] {
+        let (ready, metrics) = (read(address, token, "/ready"), read(address, token, "/metrics"));
+        let down: Value = serde_json::from_str(&ready).expect("JSON");
+        for name in shown {
+            let is_upstream = *name != "whois";
+            assert_eq!(down["upstreams_down"].get(name).is_some(), is_upstream, "{name}: {ready}");
+            let label = format!("{}=\"{name}\"", if is_upstream { "server" } else { "tool" });
+            assert!(metrics.contains(&label), "{label}: {metrics}");
+            let has_calls = metrics.contains(&format!("ptc_upstream_calls_total{{{label}"));
+            assert_eq!(has_calls, *name == "crm", "{label}: {metrics}");
+        }
+        for name in hidden {
+            assert!(!ready.contains(name) && !metrics.contains(name), "{name}: {ready} {metrics}");
+        }
+        // Totals have no names.
+        assert!(metrics.contains("\nptc_upstream_result_bytes_total ") && metrics.contains("tool=\"lisp_eval\""), "{metrics}");
+    }
     for path in [path, count] {
         std::fs::remove_file(path).expect("it is there");
     }

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use ptc_catalog::{Condition, Deployment, Grant, Policy, Rule, StoredProgram};
+use ptc_runtime::server::http::route::{Endpoint, Surface};
+use ptc_viewer::routes::Route;
 use serde_json::{Value, json};
 
 use super::access::{scratch, until};
@@ -9,8 +12,37 @@ use super::owners::{ALICE, BOB, tokens_file, tool};
 use super::site::{Answer, Client, Site, stateless};
 use crate::Test;
 
-pub(super) const TESTS: &[Test] =
-    &[("http::owner_finds_nothing_of_another_in_any_tool_or_endpoint", owner_finds_nothing_of_another_in_any_tool_or_endpoint)];
+pub(super) const TESTS: &[Test] = &[
+    ("http::owner_finds_nothing_of_another_in_any_tool_or_endpoint", || tokens_of_a_file_are_separated("separate")),
+    ("http::owner_finds_nothing_of_another_with_a_policy", || tokens_of_a_file_are_separated("separate with a policy")),
+];
+
+/// A tool that is a stored program.
+static PROGRAMS: [StoredProgram; 1] = [StoredProgram {
+    name: "keep",
+    description: "",
+    source: "(str \"kept \" data/text)",
+    digest: "",
+    args: r#"{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}"#,
+    output_schema: "",
+}];
+
+const fn rule(name: &'static str, when: &'static [Condition], allow: &'static [Grant]) -> Rule {
+    Rule { name, when, allow, calls_per_program: None, calls_per_minute: None }
+}
+
+static POLICY: Policy = Policy {
+    rules: &[
+        rule("alice", &[Condition::Owner("alice")], &[Grant { upstream: "child", tools: &["echo"], arguments: &[] }]),
+        rule("bob", &[Condition::Owner("bob")], &[Grant { upstream: "child", tools: &["pid"], arguments: &[] }]),
+    ],
+};
+
+/// Returns a deployment with a tool of each kind.
+pub(crate) fn deployment(has_policy: bool) -> &'static Deployment {
+    let (name, policy) = if has_policy { ("separate with a policy", Some(&POLICY)) } else { ("separate", None) };
+    Box::leak(Box::new(Deployment { name, policy, programs: &PROGRAMS, ..*crate::agentic::deployment() }))
+}
 
 /// The ids of what an owner has made.
 struct Ids {
@@ -34,6 +66,7 @@ fn use_everything(client: &mut Client) -> Ids {
     let listed = tool(client, REQUEST, "lisp_session_list", &json!({})).body;
     assert!(listed.contains(MARK) && listed.contains(&session), "{listed}");
     assert!(tool(client, REQUEST, "lisp_session_inspect", &json!({ "session_id": session })).body.contains("made"));
+    assert!(tool(client, REQUEST, "keep", &json!({ "text": MARK })).text().contains(MARK));
     let task = tool(client, REQUEST, "lisp_task", &json!({ "task": MARK })).body;
     assert!(task.contains(MARK), "{task}");
     let recent = tool(client, REQUEST, "lisp_debug", &json!({ "op": "recent" })).body;
@@ -46,27 +79,45 @@ fn client_calls(client: &mut Client) -> Value {
     client.ask("GET", "/viewer/api/calls", &[], "").json()
 }
 
-fn owner_finds_nothing_of_another_in_any_tool_or_endpoint() {
-    let path = scratch("separate");
+fn tokens_of_a_file_are_separated(role: &str) {
+    let path = scratch(&format!("{role}-tokens"));
     tokens_file(&path, &[("alice", ALICE), ("bob", BOB)]);
     let options = ["--http-tokens-file", path.to_str().expect("plain text")];
-    check_separation("separate-traces", &options, [ALICE, BOB], "name:alice");
+    check_separation(role, "name:alice", &options, &with_tokens([ALICE, BOB]));
     std::fs::remove_file(&path).expect("it is there");
 }
 
-/// Runs a server whose options let the two tokens in. Checks that the owner of the second one finds nothing of the first one, whose id is
-/// `owner`, in any tool or endpoint. `folder` is the name of a folder for traces.
-pub(super) fn check_separation(folder: &str, options: &[&str], [first, second]: [&'static str; 2], owner: &str) {
-    let traces = scratch(folder);
+/// Returns how clients with these tokens connect.
+pub(super) fn with_tokens(tokens: [&'static str; 2]) -> impl Fn(&Site, Surface, usize) -> Client {
+    move |site, surface, who| Client { token: Some(tokens[who]), ..Client::connect(address_of(site, surface)) }
+}
+
+/// Returns the address of a listener.
+pub(super) fn address_of(site: &Site, surface: Surface) -> std::net::SocketAddr {
+    match surface {
+        Surface::Clients => site.address,
+        Surface::Admin => site.admin.expect("an admin listener"),
+    }
+}
+
+/// Runs a server with this role, whose options let two owners in. Checks that the second one finds nothing of the first one, whose id is
+/// `owner`, in any tool or endpoint. `connect` returns a client of the first or second owner, before its handshake.
+pub(super) fn check_separation(role: &str, owner: &str, options: &[&str], connect: &dyn Fn(&Site, Surface, usize) -> Client) {
+    let traces = scratch(&format!("{role}-{}", owner.split(':').next().unwrap_or_default()));
     let planner = crate::agentic::planner(&format!("```clojure\n(return \"{MARK}\")\n```"));
-    let mut command = crate::agentic::with_planner("tasks", &planner, &["--agentic-allow-writes", "--agentic-include-program"]);
+    let mut command = crate::agentic::with_planner(role, &planner, &["--agentic-allow-writes", "--agentic-include-program"]);
     command.args(["--http", "--http-port", "0", "--sessions", "--debug-tool", "--trace-payloads", "full", "--http-viewer"]);
-    command.args(["--http-metrics", "--trace-dir"]).arg(&traces).args(options);
+    command.args(["--http-metrics", "--http-admin-port", "0", "--trace-dir"]).arg(&traces).args(options);
     let site = Site::of(&mut command);
-    let mut alice = site.authenticated(first);
+    let connected = |who| {
+        let mut client = connect(&site, Surface::Clients, who);
+        assert_eq!(client.initialize().status, 200);
+        client
+    };
+    let mut alice = connected(0);
     let ids = use_everything(&mut alice);
     // A call of hers is in flight.
-    let mut waiting = site.beside(&alice);
+    let mut waiting = Client { session: alice.session.clone(), ..connect(&site, Surface::Clients, 0) };
     waiting.send(
         "POST",
         "/mcp",
@@ -80,7 +131,7 @@ pub(super) fn check_separation(folder: &str, options: &[&str], [first, second]: 
         alice.count("ptc_programs_running") == 1
     });
 
-    let mut bob = site.authenticated(second);
+    let mut bob = connected(1);
     let stats = tool(&mut bob, "b", "lisp_debug", &json!({ "op": "stats" })).json();
     let stats = &stats["result"]["structuredContent"];
     assert_eq!((&stats["ring_count"], &stats["window"]["calls"]), (&json!(0), &json!(0)), "{stats}");
@@ -113,6 +164,7 @@ pub(super) fn check_separation(folder: &str, options: &[&str], [first, second]: 
             Some(json!({ "op": "get", "request_id": "request-of-none" })),
         ),
         ("lisp_task", json!({ "task": "of bob" }), None),
+        ("keep", json!({ "text": "of bob" }), None),
     ];
     for name in &tools {
         assert!(pairs.iter().any(|(tool, ..)| tool == name), "{name} is not in the table of this test");
@@ -142,30 +194,58 @@ pub(super) fn check_separation(folder: &str, options: &[&str], [first, second]: 
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         check(&format!("stateless {name} {arguments}"), &bob.ask("POST", "/mcp", &headers, &body));
     }
+    for method in ["ping", "tools/list", "server/discover", "resources/list"] {
+        let (headers, body) = stateless(1, method, json!({}));
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        check(&format!("stateless {method}"), &bob.ask("POST", "/mcp", &headers, &body));
+        check(method, &bob.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": method })));
+    }
+    check("initialize", &connect(&site, Surface::Clients, 1).initialize());
+    check("shutdown", &connected(1).post(&json!({ "jsonrpc": "2.0", "id": 1, "method": "shutdown" })));
     let one = format!("/viewer/api/calls/{}", ids.trace);
     let stolen = [("Mcp-Session-Id", ids.protocol_session.as_str())];
     let known = [("If-None-Match", "*")];
     let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": REQUEST } }).to_string();
-    for (method, target, headers, body, status) in [
-        ("GET", "/health", &[][..], "", 200),
-        ("GET", "/ready", &[], "", 200),
-        ("GET", "/metrics", &[], "", 200),
-        ("GET", "/viewer/", &[], "", 200),
-        ("GET", "/viewer/api/calls", &[], "", 200),
-        ("GET", "/viewer/api/calls?limit=5000", &[], "", 200),
-        ("GET", one.as_str(), &[], "", 404),
-        ("GET", one.as_str(), &known, "", 404),
-        ("GET", "/mcp", &[], "", 405),
-        ("POST", "/mcp", &[], &cancel, 202),
-        ("POST", "/mcp", &stolen, &cancel, 404),
-        ("DELETE", "/mcp", &stolen, "", 404),
-    ] {
-        let answer = bob.ask(method, target, headers, body);
-        assert_eq!(answer.status, status, "{method} {target}: {answer:?}");
-        check(&format!("{method} {target}"), &answer);
+    let metadata = if options.contains(&"--http-oauth-issuer") { 200 } else { 404 };
+    let of_clients = [
+        (Endpoint::Health, "GET", "/health", &[][..], "", 200),
+        (Endpoint::Ready, "GET", "/ready", &[], "", 200),
+        (Endpoint::Metrics, "GET", "/metrics", &[], "", 200),
+        (Endpoint::Pages, "GET", "/viewer/", &[], "", 200),
+        (Endpoint::Pages, "GET", "/viewer/api/calls", &[], "", 200),
+        (Endpoint::Pages, "GET", "/viewer/api/calls?limit=5000", &[], "", 200),
+        (Endpoint::Pages, "GET", one.as_str(), &[], "", 404),
+        (Endpoint::Pages, "GET", one.as_str(), &known, "", 404),
+        (Endpoint::Pages, "OPTIONS", one.as_str(), &[], "", 405),
+        (Endpoint::Mcp, "GET", "/mcp", &[], "", 405),
+        (Endpoint::Mcp, "OPTIONS", "/mcp", &[], "", 405),
+        (Endpoint::Mcp, "POST", "/mcp", &[], &cancel, 202),
+        (Endpoint::Mcp, "POST", "/mcp", &stolen, &cancel, 404),
+        (Endpoint::Mcp, "DELETE", "/mcp", &stolen, "", 404),
+        (Endpoint::ResourceMetadata, "GET", "/.well-known/oauth-protected-resource", &[], "", metadata),
+        (Endpoint::ResourceMetadata, "GET", "/.well-known/oauth-protected-resource/mcp", &[], "", metadata),
+    ];
+    for endpoint in Endpoint::ALL {
+        assert!(of_clients.iter().any(|(of, ..)| *of == endpoint), "{endpoint:?} is not in the table of this test");
     }
-    for (method, target) in [("GET", "/.well-known/oauth-protected-resource"), ("OPTIONS", "/mcp"), ("OPTIONS", &one)] {
-        check(&format!("{method} {target}"), &bob.ask(method, target, &[], ""));
+    for route in Route::ALL {
+        let is_route = |target: &str| Route::from_path(target.split('?').next().unwrap_or_default()) == Some(route);
+        assert!(of_clients.iter().any(|(_, _, target, ..)| is_route(target)), "{route:?} is not in the table of this test");
+    }
+    // The admin listener has some of these endpoints, and nothing else.
+    let of_admin = of_clients.iter().map(|(endpoint, method, target, headers, body, status)| {
+        let status = if endpoint.is_on(Surface::Admin) { *status } else { 404 };
+        (Surface::Admin, *method, *target, *headers, *body, status)
+    });
+    let of_clients = of_clients
+        .iter()
+        .map(|(_, method, target, headers, body, status)| (Surface::Clients, *method, *target, *headers, *body, *status));
+    for (surface, method, target, headers, body, status) in of_clients.chain(of_admin) {
+        let mut client = connect(&site, surface, 1);
+        client.session.clone_from(&bob.session);
+        let answer = client.ask(method, target, headers, body);
+        assert_eq!(answer.status, status, "{surface:?} {method} {target}: {answer:?}");
+        check(&format!("{surface:?} {method} {target}"), &answer);
     }
     // His own calls are there, and nothing of his was hidden with hers.
     let of_bob = client_calls(&mut bob);

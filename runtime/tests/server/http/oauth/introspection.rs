@@ -1,10 +1,12 @@
 //! Opaque tokens, about which the server asks the authorization server.
 
+use std::time::Instant;
+
 use serde_json::{Value, json};
 
 use super::issuer::{AUDIENCE, CLIENT_SECRET, Document, Issuer, now};
-use super::{connect, initialize, start_limited};
-use crate::http::access::scratch;
+use super::{connect, initialize, initialize_at, start_limited};
+use crate::http::access::{scratch, until};
 use crate::http::site::Site;
 
 const TOKEN: &str = "opaque-not-a-real-token-0123456789";
@@ -92,23 +94,75 @@ pub(super) fn opaque_access_token_is_refused_with_its_reason() {
     assert_eq!(initialize(&site, &format!("{TOKEN}&token={TOKEN}")).status, 401);
 }
 
+pub(super) fn valid_opaque_token_passes_after_wrong_ones() {
+    let issuer = Issuer::start();
+    let site = start_with_options(&issuer, &["--http-auth-rate-limit-max-failures", "3"]);
+    for guess in 0..6 {
+        let status = initialize(&site, &format!("opaque-guess-{guess}-0123456789")).status;
+        assert_eq!(status, if guess < 3 { 401 } else { 429 }, "guess {guess}");
+    }
+    // All clients behind a proxy share an address.
+    for token in [TOKEN, "opaque-not-a-real-token-of-another-client"] {
+        issuer.know(token, active(&json!({})));
+        assert_eq!(initialize(&site, token).status, 200, "{token} was not asked about before");
+    }
+    assert_eq!(issuer.requests("/introspect"), 8);
+    let guess = [("Authorization", "Bearer opaque-ready-0123456789")];
+    assert_eq!(site.client().ask("GET", "/ready", &guess, "").status, 200);
+    assert_eq!(issuer.requests("/introspect"), 8, "a request whose failure is not counted asks nothing");
+}
+
 pub(super) fn guessed_tokens_cause_few_introspections() {
     let issuer = Issuer::start();
     issuer.know(TOKEN, active(&json!({})));
-    let site = start_with_options(&issuer, &["--http-auth-rate-limit-max-failures", "3"]);
+    let site = start_with_options(&issuer, &["--http-auth-rate-limit-max-failures", "1"]);
     assert_eq!(initialize(&site, TOKEN).status, 200);
-    for guess in 0..8 {
-        let status = initialize(&site, &format!("opaque-guess-{guess}-0123456789")).status;
-        assert_eq!(status, if guess < 3 { 401 } else { 429 }, "guess {guess}");
-        let ready = format!("Bearer opaque-ready-{guess}-0123456789");
-        assert_eq!(site.client().ask("GET", "/ready", &[("Authorization", &ready)], "").status, 200);
+    for guess in 0..2 {
+        assert_ne!(initialize(&site, &format!("opaque-guess-{guess}-0123456789")).status, 200);
     }
-    assert_eq!(
-        issuer.requests("/introspect"),
-        1 + 4,
-        "one for the valid token, and one for each failure until the address is blocked"
-    );
-    assert_eq!(initialize(&site, TOKEN).status, 200, "a kept answer counts");
+    let (before, began) = (issuer.requests("/introspect"), Instant::now());
+    std::thread::scope(|scope| {
+        for thread in 0..40 {
+            let address = site.address;
+            scope.spawn(move || {
+                for guess in 0..4 {
+                    let status = initialize_at(address, &format!("opaque-flood-{thread}-{guess}-0123456789")).status;
+                    assert!(status == 429 || status == 503, "{status}");
+                }
+            });
+        }
+        assert_eq!(initialize(&site, TOKEN).status, 200, "a kept answer needs no request");
+    });
+    let permitted = 10 + 5 * (began.elapsed().as_secs() as usize + 1);
+    let sent = issuer.requests("/introspect") - before;
+    assert!(sent <= permitted && sent < 160, "{sent} introspections, at most {permitted}");
+    // The flood leaves nothing behind.
+    let other = "opaque-not-a-real-token-after-the-flood";
+    issuer.know(other, active(&json!({})));
+    until("a new token is accepted", || initialize(&site, other).status == 200);
+}
+
+pub(super) fn equal_opaque_tokens_cause_one_introspection() {
+    let issuer = Issuer::start();
+    let token = format!("{}{TOKEN}", super::issuer::SLOW);
+    issuer.know(&token, active(&json!({})));
+    let site = start_with(&issuer);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            let (address, token) = (site.address, &token);
+            scope.spawn(move || assert_eq!(initialize_at(address, token).status, 200));
+        }
+    });
+    assert_eq!(issuer.requests("/introspect"), 1);
+}
+
+pub(super) fn token_that_cannot_be_introspected_stops_no_other() {
+    let issuer = Issuer::start();
+    issuer.serve("/introspect", Document::Status(400));
+    let site = start_with(&issuer);
+    assert_eq!(initialize(&site, "opaque-of-an-unusual-form-0123456789").status, 503);
+    issuer.serve("/introspect", Document::Json(active(&json!({}))));
+    assert_eq!(initialize(&site, TOKEN).status, 200);
 }
 
 pub(super) fn failed_introspection_refuses_no_token() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -15,6 +15,8 @@ use super::rsa::RsaKey;
 use crate::web::{Answer, Web};
 
 pub(super) const CLIENT_SECRET: &str = "not-a-real-secret-of-a-client!";
+/// The beginning of opaque tokens about which the authorization server answers late.
+pub(super) const SLOW: &str = "slow-";
 pub(super) const AUDIENCE: &str = "https://gate.example/mcp";
 
 /// The keys of an issuer.
@@ -129,6 +131,9 @@ impl Issuer {
                     return Answer::json(401, "{}");
                 }
                 let token = asked.body.strip_prefix("token=").and_then(|rest| rest.strip_suffix("&token_type_hint=access_token"));
+                if token.is_some_and(|token| token.starts_with(SLOW)) {
+                    std::thread::sleep(Duration::from_millis(500));
+                }
                 let known = known.lock().expect("no panic");
                 Answer::json(200, token.and_then(|token| known.get(token)).unwrap_or(&json!({ "active": false })))
             }

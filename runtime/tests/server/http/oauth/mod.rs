@@ -18,7 +18,7 @@ use self::issuer::{AUDIENCE, Document, Issuer, Keys, Signer, edwards_jwk, rsa_jw
 use self::rsa::RsaKey;
 use super::access::{scratch, until};
 #[cfg(feature = "agentic")]
-use super::separation::check_separation;
+use super::separation::{check_separation, with_tokens};
 use super::site::{Answer, Client, Site, call};
 use crate::Test;
 use crate::peer::server;
@@ -27,6 +27,9 @@ pub(super) const TESTS: &[Test] = &[
     ("http::opaque_access_token_is_introspected", introspection::opaque_access_token_is_introspected),
     ("http::opaque_access_token_is_refused_with_its_reason", introspection::opaque_access_token_is_refused_with_its_reason),
     ("http::guessed_tokens_cause_few_introspections", introspection::guessed_tokens_cause_few_introspections),
+    ("http::valid_opaque_token_passes_after_wrong_ones", introspection::valid_opaque_token_passes_after_wrong_ones),
+    ("http::equal_opaque_tokens_cause_one_introspection", introspection::equal_opaque_tokens_cause_one_introspection),
+    ("http::token_that_cannot_be_introspected_stops_no_other", introspection::token_that_cannot_be_introspected_stops_no_other),
     ("http::failed_introspection_refuses_no_token", introspection::failed_introspection_refuses_no_token),
     ("http::access_token_of_each_algorithm_is_accepted", access_token_of_each_algorithm_is_accepted),
     ("http::subjects_of_access_tokens_are_separate_owners", subjects_of_access_tokens_are_separate_owners),
@@ -44,9 +47,11 @@ pub(super) const TESTS: &[Test] = &[
         "http::function_of_a_session_is_authorized_with_the_token_of_its_caller",
         policy::function_of_a_session_is_authorized_with_the_token_of_its_caller,
     ),
+    ("http::metadata_has_the_scopes_of_the_policy", policy::metadata_has_the_scopes_of_the_policy),
     ("http::protected_server_passes_the_drafted_checks", scenarios::protected_server_passes_the_drafted_checks),
     ("http::step_up_passes_the_drafted_checks", scenarios::step_up_passes_the_drafted_checks),
     ("http::keys_of_the_issuer_rotate", keys_of_the_issuer_rotate),
+    ("http::key_that_is_replaced_under_its_id_is_accepted", key_that_is_replaced_under_its_id_is_accepted),
     ("http::unknown_keys_cause_one_fetch_in_an_interval", unknown_keys_cause_one_fetch_in_an_interval),
     ("http::issuer_that_cannot_be_reached_does_not_end_valid_calls", issuer_that_cannot_be_reached_does_not_end_valid_calls),
     ("http::contradicting_settings_of_access_tokens_are_refused", contradicting_settings_of_access_tokens_are_refused),
@@ -136,7 +141,7 @@ fn owner_of_an_access_token_finds_nothing_of_another() {
     let issuer = Issuer::start();
     let tokens = ["alice", "bob"].map(|subject| &*issuer.token(&json!({ "sub": subject })).leak());
     let options = ["--http-oauth-issuer", issuer.name(), "--http-oauth-audience", AUDIENCE];
-    check_separation("separate-subjects", &options, tokens, &format!("oauth:{} alice", issuer.name()));
+    check_separation("separate", &format!("oauth:{} alice", issuer.name()), &options, &with_tokens(tokens));
 }
 
 fn hostile_access_token_is_refused_with_its_reason() {
@@ -274,6 +279,34 @@ fn keys_of_the_issuer_rotate() {
     until("the old key is refused", || initialize(&site, &old).status == 401);
     assert!(withdrawn.elapsed() < Duration::from_secs(20), "{:?}", withdrawn.elapsed());
     assert_eq!(initialize(&site, &new).status, 200);
+}
+
+fn key_that_is_replaced_under_its_id_is_accepted() {
+    const INTERVAL: Duration = Duration::from_secs(2);
+    let (issuer, next) = (Issuer::start(), Keys::generate());
+    let site = start(&issuer, &["--http-oauth-refetch-ms", &INTERVAL.as_millis().to_string()]);
+    let old = issuer.token(&json!({}));
+    let sign = |kid: &str, alg: &str, signer: Signer<'_>| {
+        signer.token(&json!({ "alg": alg, "typ": "at+jwt", "kid": kid }), &issuer.claims(&json!({})))
+    };
+    let new = sign("edwards", "EdDSA", Signer::EdDsa(&next.edwards));
+    assert_eq!(initialize(&site, &old).status, 200);
+    // The next key may be for another algorithm, too.
+    let keys = json!([edwards_jwk("edwards", &next.edwards), edwards_jwk("curve", &next.edwards)]);
+    issuer.serve("/keys", Document::Json(json!({ "keys": keys })));
+    std::thread::sleep(INTERVAL);
+    let (before, began) = (issuer.requests("/keys"), Instant::now());
+    assert_eq!(initialize(&site, &new).status, 200, "the first token with the new key");
+    let statuses: Vec<u16> = (0..50).map(|_| initialize(&site, &old).status).collect();
+    assert!(statuses.iter().all(|status| *status == 401), "{statuses:?}");
+    let permitted = 1 + (began.elapsed().as_millis() / INTERVAL.as_millis()) as usize;
+    let fetched = issuer.requests("/keys") - before;
+    assert!(fetched <= permitted, "{fetched} fetches, at most {permitted}");
+    assert_eq!(initialize(&site, &sign("curve", "EdDSA", Signer::EdDsa(&next.edwards))).status, 200);
+    issuer.serve("/keys", Document::Json(issuer.keys.set()));
+    std::thread::sleep(INTERVAL);
+    let of_curve = sign("curve", "ES256", Signer::Es256(&issuer.keys.curve));
+    assert_eq!(initialize(&site, &of_curve).status, 200, "a key for another algorithm");
 }
 
 fn unknown_keys_cause_one_fetch_in_an_interval() {

@@ -35,6 +35,33 @@ pub(super) fn policy_of_scopes_and_groups_challenges_for_missing_scopes() {
     std::fs::remove_file(&count).expect("it is there");
 }
 
+pub(super) fn metadata_has_the_scopes_of_the_policy() {
+    let (issuer, count) = (Issuer::start(), count_file("scopes-supported"));
+    for (required, supported, first) in [
+        (&[][..], json!(["crm:read", "crm:write"]), None),
+        (
+            &["--http-oauth-scope", "mcp:call crm:read"],
+            json!(["mcp:call", "crm:read", "crm:write"]),
+            Some("scope=\"mcp:call crm:read\""),
+        ),
+    ] {
+        let oauth = [&["--http-oauth-issuer", issuer.name(), "--http-oauth-audience", AUDIENCE][..], required].concat();
+        let site = start(&count, &oauth);
+        let metadata = site.client().ask("GET", "/.well-known/oauth-protected-resource", &[], "").json();
+        assert_eq!(metadata["scopes_supported"], supported);
+        // A client asks for the scopes of the challenge and no others, so that it has only the required ones.
+        let refused = site.client().ask("POST", "/mcp", &[], "{}");
+        let challenge = refused.header("www-authenticate").unwrap_or_default();
+        assert_eq!(refused.status, 401);
+        assert_eq!(challenge.find("scope=").map(|at| &challenge[at..]), first, "{challenge}");
+        // A client that has asked for the scopes of the metadata can do what the policy permits for them.
+        let scopes: Vec<&str> = supported.as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+        let mut client = site.authenticated(issuer.token(&json!({ "scope": scopes.join(" ") })).leak());
+        assert_eq!(eval(&mut client, r#"(tool/value {:server "crm" :tool "get_order"})"#)["status"], "ok");
+    }
+    std::fs::remove_file(&count).expect("it is there");
+}
+
 /// A function keeps no right of the token with which it was defined.
 pub(super) fn function_of_a_session_is_authorized_with_the_token_of_its_caller() {
     let (issuer, count) = (Issuer::start(), count_file("function"));
