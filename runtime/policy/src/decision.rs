@@ -71,15 +71,13 @@ impl CallDecisions for Decisions {
         };
         let rule = shared.policy.rules.get(usize::from(rule)).map(|rule| rule.name);
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
-        Err(Refused::Denied(Denial {
-            message: format!(
-                "the caller may not call {server}/{tool} with this '{name}': the rule '{}' of the policy permits {}",
-                rule.unwrap_or_default(),
-                join_limited(&values, ", ", SHOWN_VALUES)
-            ),
-            hint: format!("pass one of the permitted values as :{name}"),
-            missing_scopes: Vec::new(),
-            rule,
-        }))
+        // The rule applies to the caller.
+        let message = format!(
+            "the caller may not call {server}/{tool} with this '{name}': the rule '{}' of the policy permits {}",
+            rule.unwrap_or_default(),
+            join_limited(&values, ", ", SHOWN_VALUES)
+        );
+        let hint = format!("pass one of the permitted values as :{name}");
+        Err(Refused::Denied(Denial { reason: message.clone(), message, hint, rule, ..Denial::default() }))
     }
 }
