@@ -81,13 +81,7 @@ impl View {
     }
 
     /// Creates the view.
-    fn new(
-        policy: &'static Policy,
-        rules: &[u16],
-        whole: &'static Catalog,
-        owner: &Arc<str>,
-        catalogs: &mut Catalogs,
-    ) -> View {
+    fn new(policy: &'static Policy, rules: &[u16], whole: &'static Catalog, owner: &Arc<str>, catalogs: &mut Catalogs) -> View {
         let applying = rules.iter().filter_map(|at| Some((*at, policy.rules.get(usize::from(*at))?)));
         let granted: Vec<(u16, &'static Grant)> =
             applying.flat_map(|(at, rule)| rule.allow.iter().map(move |grant| (at, grant))).collect();

@@ -237,13 +237,14 @@ fn denial_names_scopes_only_and_hides_what_no_scope_opens() {
         assert!(visible.reason.contains(secret), "{secret}: {}", visible.reason);
     }
     // A tool that needs an owner or a group looks as one that does not exist.
-    let [hidden, of_group, unknown] = [("mail", "get_user"), ("crm", "delete_order"), ("crm", "nothing")].map(|(server, tool)| {
-        let denied = denied(server, tool);
-        assert!(denied.is_hidden(), "{denied:?}");
-        let hidden = denied.hidden.clone().map(|called| (called.server, called.tool));
-        assert_eq!(hidden, Some((Some(server.to_owned()), Some(tool.to_owned()))));
-        denied
-    });
+    let [hidden, of_group, unknown] =
+        [("mail", "get_user"), ("crm", "delete_order"), ("crm", "nothing")].map(|(server, tool)| {
+            let denied = denied(server, tool);
+            assert!(denied.is_hidden(), "{denied:?}");
+            let hidden = denied.hidden.clone().map(|called| (called.server, called.tool));
+            assert_eq!(hidden, Some((Some(server.to_owned()), Some(tool.to_owned()))));
+            denied
+        });
     assert!(hidden.reason.contains("carol@acme.example") && of_group.reason.contains("staff-group"), "{hidden:?} {of_group:?}");
     assert!(unknown.reason.contains("no such tool"), "{unknown:?}");
     // Scopes are offered as soon as nothing else is missing.

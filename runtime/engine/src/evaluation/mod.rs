@@ -317,15 +317,14 @@ impl Evaluator {
         match (findings.into_iter().filter(Finding::is_certain).min_by_key(|finding| finding.span), hidden) {
             (None, None) => Ok(Prepared { program, context, context_bytes, schema, notes }),
             (None, Some(denial)) => Err(self.hidden_tool(denial, &call.program)),
-            (Some(finding), denial) => {
-                Err(Failure { denial, ..self.failure(&finding.into_error(&call.program), &call.program) })
-            }
+            (Some(finding), denial) => Err(Failure { denial, ..self.failure(&finding.into_error(&call.program), &call.program) }),
         }
     }
 
     /// Returns the failure of a program that calls a tool which is hidden from its caller, or does not exist.
     fn hidden_tool(&self, denial: Box<Denial>, source: &str) -> Failure {
-        let (server, tool) = denial.hidden.as_ref().map_or((None, None), |called| (called.server.as_deref(), called.tool.as_deref()));
+        let (server, tool) =
+            denial.hidden.as_ref().map_or((None, None), |called| (called.server.as_deref(), called.tool.as_deref()));
         let fault = ptc_upstream::unknown_tool(self.catalog(), server.unwrap_or_default(), tool);
         let (kind, message, trace) = (fault.kind, fault.message, Box::default());
         let error = ptc_lisp::Error { kind, message, hint: fault.hint, span: None, position: None, value: None, trace };
@@ -345,9 +344,9 @@ impl Evaluator {
         let Some(access) = &self.access else { return Ok((None, None)) };
         let called = access.called_tools(program, &past.bindings, &past.results, tools, deadline);
         let denial = access.denial_of_program(self.upstreams.catalog(), &called);
-        let (hidden, denial) = denial.map(Box::new).map_or((None, None), |denial| {
-            if denial.is_hidden() { (Some(denial), None) } else { (None, Some(denial)) }
-        });
+        let (hidden, denial) = denial
+            .map(Box::new)
+            .map_or((None, None), |denial| if denial.is_hidden() { (Some(denial), None) } else { (None, Some(denial)) });
         if let Some(denial) = denial {
             let failure = Failure::plain(Reason::Forbidden, self.redact(&denial.message)).with_feedback(denial.hint.clone());
             return Err(Failure { denial: Some(denial), ..failure });
