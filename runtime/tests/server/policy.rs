@@ -302,7 +302,7 @@ fn hidden_tool_is_answered_as_an_unknown_one(isolate: &str) {
     assert!(shown.contains("trace_file") && shown.contains("no upstream 'billing'") && !shown.contains("admins"), "{shown}");
     let files = traces(&folder);
     let end = files.iter().rev().filter_map(|lines| lines.last()).find(|end| end["request_id"] == "9").expect("an end");
-    assert_eq!((&end["reason"], &end["upstream_call_count"]), (&json!("unknown_tool"), &json!(0)), "{end}");
+    assert_eq!((&end["reason"], &end["upstream_call_count"]), (&json!("runtime_error"), &json!(0)), "{end}");
     let denial = end["denial"].as_str().expect("a reason");
     assert!(denial.contains("billing/refund (needs the group 'admins' for the rule 'admins', or the owner"), "{denial}");
     std::fs::remove_dir_all(&folder).expect("it is there");
@@ -348,7 +348,7 @@ fn decisions_are_in_the_trace() {
     // A program that is refused as a whole has no calls, so that its end says why.
     let (writers, admins) = ("'crm:write' for the rule 'writers'", "the group 'admins' for the rule 'admins'");
     for (file, reason, part, missing) in
-        [(1, "forbidden", writers, json!(["crm:write"])), (2, "unknown_tool", admins, Value::Null)]
+        [(1, "forbidden", writers, json!(["crm:write"])), (2, "runtime_error", admins, Value::Null)]
     {
         let end = files[file].last().expect("an end");
         assert_eq!((&end["event"], &end["reason"]), (&json!("call.fail"), &json!(reason)), "{end}");
