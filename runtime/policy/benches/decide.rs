@@ -49,7 +49,7 @@ fn main() {
     let caller = Subject { owner: &owner, scopes: &scopes, claims: &claims };
     for (what, condition) in CONDITIONS {
         for rules in [1, RULES] {
-            let evaluator = evaluator(rules, condition);
+            let evaluator = evaluator_of(rules, condition);
             for scopes in [1, RULES] {
                 let request = request_time(&*evaluator, catalog, scopes);
                 println!("{rules} rules by {what}, a token with {scopes} scopes: {request} ns for a request");
@@ -81,7 +81,7 @@ const CONDITIONS: [(&str, fn(usize) -> Condition); 3] = [
     ("claim", |at| Condition::Claim("department", text(format!("\"department {at}\"")))),
 ];
 
-fn evaluator(rules: usize, condition: fn(usize) -> Condition) -> Arc<dyn PolicyEvaluator> {
+fn evaluator_of(rules: usize, condition: fn(usize) -> Condition) -> Arc<dyn PolicyEvaluator> {
     let rule = |at| {
         let allow = vec![Grant { upstream: "crm", tools: vec![text(format!("tool_{at:04}"))].leak(), arguments: &[] }].leak();
         let (name, when) = (text(format!("rule {at}")), vec![condition(at)].leak());

@@ -47,8 +47,8 @@ impl Catalogs {
         self.copied
     }
 
-    /// Returns the part of a catalog with these tools, which is made for the owner if there is none. If that would exceed the limits, returns
-    /// the largest part that there is and that has no other tools, and `true`.
+    /// Returns the part of a catalog with these tools, which is made for the owner if there is none. If that would exceed the limits,
+    /// returns the largest part that there is and that has no other tools, and `true`.
     pub(crate) fn part(
         &mut self,
         whole: &'static Catalog,

@@ -48,8 +48,8 @@ pub(crate) fn permits(rule: &Rule, server: &str, tool: Option<&str>) -> bool {
     rule.allow.iter().any(|grant| grant.upstream == server && tool.is_none_or(|tool| grant.permits_tool(tool)))
 }
 
-/// Returns why a caller may not call tools of known upstreams. `unmet` has the unmet conditions of each rule. `None` as the name of a tool stands
-/// for any tool of the upstream.
+/// Returns why a caller may not call tools of known upstreams. `unmet` has the unmet conditions of each rule. `None` as the name of a
+/// tool stands for any tool of the upstream.
 pub(crate) fn denial(policy: &'static Policy, unmet: &[u16], tools: &[(String, Option<String>)]) -> Denial {
     let (mut reasons, mut needs, mut scopes) = (Vec::new(), Vec::new(), BTreeSet::<&'static str>::new());
     let mut hidden = None;
