@@ -29,7 +29,7 @@ type CatalogKey = (usize, Vec<(&'static str, usize)>);
 #[derive(Debug, Default)]
 pub(crate) struct Catalogs {
     tables: HashMap<TableKey, &'static [Tool]>,
-    catalogs: HashMap<CatalogKey, &'static Catalog>,
+    parts: HashMap<CatalogKey, &'static Catalog>,
     /// The number of parts that were made for each owner.
     made_for: HashMap<Arc<str>, usize>,
     copied: usize,
@@ -66,7 +66,7 @@ impl Catalogs {
         }
         let of_upstream = |upstream: &Upstream| (upstream.name, upstream.tools.all().as_ptr().addr());
         let key = (address, upstreams.iter().map(of_upstream).collect());
-        if let Some(known) = self.catalogs.get(&key) {
+        if let Some(known) = self.parts.get(&key) {
             return (known, false);
         }
         if is_exhausted {
@@ -76,7 +76,7 @@ impl Catalogs {
         *self.made_for.entry(Arc::clone(owner)).or_default() += 1;
         // The index of the whole catalog serves searches too.
         let part = Box::leak(Box::new(Catalog { digest: whole.digest, upstreams: upstreams.leak(), search_index: &[] }));
-        self.catalogs.insert(key, part);
+        self.parts.insert(key, part);
         (part, false)
     }
 
@@ -118,7 +118,7 @@ impl Catalogs {
                 tools.is_some_and(|tools| upstream.tools.iter().all(|tool| tools.contains(tool.name)))
             })
         };
-        let parts = self.catalogs.iter().filter(|((of, _), part)| *of == address && is_within(part));
+        let parts = self.parts.iter().filter(|((of, _), part)| *of == address && is_within(part));
         parts.map(|(_, part)| *part).max_by_key(|part| part.tools().count()).unwrap_or(&NOTHING)
     }
 }

@@ -15,6 +15,9 @@ const GROUPS: &str = "groups";
 /// A condition of a rule: the index of the rule, and the bit of the condition in the result for the rule.
 type Position = (usize, u16);
 
+/// Conditions by the value that they demand.
+type ByValue = HashMap<Value, Vec<Position>>;
+
 /// The conditions of a policy by what they demand. They are read once, so that the cost of a request depends on what is known of its
 /// caller and hardly on the number of rules.
 #[derive(Debug)]
@@ -25,7 +28,7 @@ pub(crate) struct Conditions {
     owners: HashMap<String, Vec<Position>>,
     scopes: HashMap<&'static str, Vec<Position>>,
     /// By the name of the claim, and its value or one of its elements.
-    claims: HashMap<&'static str, HashMap<Value, Vec<Position>>>,
+    claims: HashMap<&'static str, ByValue>,
 }
 
 impl Conditions {
@@ -44,7 +47,7 @@ impl Conditions {
                 bits |= bit;
                 let position = (rule, bit);
                 let mut claim = |name, value| {
-                    let values: &mut HashMap<Value, Vec<Position>> = claims.entry(name).or_default();
+                    let values: &mut ByValue = claims.entry(name).or_default();
                     values.entry(value).or_default().push(position);
                 };
                 match condition {
@@ -82,10 +85,7 @@ impl Conditions {
     }
 
     /// Returns the claims of a caller that conditions are about, each with these conditions.
-    fn claims_of<'a>(
-        &'a self,
-        claims: &'a Map<String, Value>,
-    ) -> Box<dyn Iterator<Item = (&'a Value, &'a HashMap<Value, Vec<Position>>)> + 'a> {
+    fn claims_of<'a>(&'a self, claims: &'a Map<String, Value>) -> Box<dyn Iterator<Item = (&'a Value, &'a ByValue)> + 'a> {
         // Either side may have many.
         if claims.len() < self.claims.len() {
             Box::new(claims.iter().filter_map(|(name, value)| Some((value, self.claims.get(name.as_str())?))))

@@ -104,7 +104,7 @@ pub enum SentArgument {
 #[derive(Debug, Clone)]
 pub enum Refused {
     /// No rule permits it.
-    Denied(Denial),
+    Denied(Box<Denial>),
     /// The rule that permits it does not permit more calls. Contains the name of the rule and a sentence.
     Limit(&'static str, String),
 }
@@ -122,7 +122,7 @@ pub struct Denial {
     /// The first tool that no scope opens for the caller. It must not learn whether the tool exists, so that its call is answered as one of
     /// an unknown tool.
     pub hidden: Option<CalledTool>,
-    /// A sentence for the operator that names all rules and conditions. It must not be in an answer.
+    /// A sentence for the operator that names all rules and conditions. It must not be in an answer. Empty if the message says all.
     pub reason: String,
     /// The name of the rule that does not permit an argument, if the call is refused because of its value.
     pub rule: Option<&'static str>,

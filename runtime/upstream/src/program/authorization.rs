@@ -55,7 +55,7 @@ impl Shared {
                 self.records.set_rule(entry, rule);
                 Ok(())
             }
-            Err(Refused::Denied(denial)) => Err(Refusal::Denied(self.deny(entry, denial))),
+            Err(Refused::Denied(denial)) => Err(Refusal::Denied(self.deny(entry, *denial))),
             Err(Refused::Limit(rule, message)) => {
                 self.records.set_rule(entry, rule);
                 let error = UpstreamError::new(Reason::CapExhausted, message);
