@@ -74,14 +74,17 @@ fn main() {
     }
 }
 
-/// What rules can demand, and the condition of the rule with a number.
-const CONDITIONS: [(&str, fn(usize) -> Condition); 3] = [
+/// Makes the condition of the rule with a number.
+type MakeCondition = fn(usize) -> Condition;
+
+/// What rules can demand.
+const CONDITIONS: [(&str, MakeCondition); 3] = [
     ("owner", |at| Condition::Owner(text(format!("oauth:issuer subject {at}")))),
     ("scope", |at| Condition::Scope(text(format!("scope:{at}")))),
     ("claim", |at| Condition::Claim("department", text(format!("\"department {at}\"")))),
 ];
 
-fn evaluator_of(rules: usize, condition: fn(usize) -> Condition) -> Arc<dyn PolicyEvaluator> {
+fn evaluator_of(rules: usize, condition: MakeCondition) -> Arc<dyn PolicyEvaluator> {
     let rule = |at| {
         let allow = vec![Grant { upstream: "crm", tools: vec![text(format!("tool_{at:04}"))].leak(), arguments: &[] }].leak();
         let (name, when) = (text(format!("rule {at}")), vec![condition(at)].leak());
