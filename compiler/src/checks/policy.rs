@@ -1,8 +1,9 @@
-//! Compares the policy with the pinned tools: names that do not exist, rules that decide about no call, and tools that no caller
-//! reaches.
+//! Compares the policy with the pinned tools: names that do not exist, rules that apply to no caller or decide about no call, and tools
+//! that no caller reaches.
 
 use std::collections::BTreeSet;
 
+use ptc_catalog::OwnerName;
 use ptc_text::join_limited;
 
 use crate::config::model::{Condition, Config, Grant, Policy, Rule, Spanned};
@@ -24,6 +25,16 @@ pub fn check(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
     for grant in policy.rules.iter().flat_map(|rule| &rule.allow) {
         check_names(grant, lock, diagnostics);
     }
+    let mut rules = policy.rules.clone();
+    rules.retain(|rule| match contradiction(rule) {
+        None => true,
+        Some(finding) => {
+            diagnostics.push(finding);
+            false
+        }
+    });
+    // A rule that applies to no caller permits nothing.
+    let policy = &Policy { rules, ..policy.clone() };
     let unreachable = unreachable_rules(policy, lock);
     for (rule, earlier) in &unreachable {
         let message = format!("the rule {} decides about no call", quoted(&rule.name.value));
@@ -143,6 +154,43 @@ fn may_have(tool: &LockedTool, argument: &str) -> bool {
 fn argument_names(tool: &LockedTool) -> Vec<String> {
     let args = tool.definition.get("inputSchema").map(|input| Schema::new(input).arguments().0);
     args.into_iter().flatten().map(|arg| arg.name).collect()
+}
+
+/// Returns a finding about a rule with conditions that no caller meets together.
+fn contradiction(rule: &Rule) -> Option<Diagnostic> {
+    let owner_of = |condition: &Spanned<Condition>| match &condition.value {
+        Condition::Owner(name) => Some(name.clone()),
+        _ => None,
+    };
+    let name = rule.when.iter().find_map(owner_of)?;
+    let owner = OwnerName::parse(&name).ok()?;
+    let (condition, hint) = rule.when.iter().find_map(|condition| {
+        let is_met = match (&condition.value, owner) {
+            (Condition::Owner(_), _) => true,
+            (Condition::Claim(claim, value), OwnerName::AccessToken { issuer, subject }) => match claim.as_str() {
+                "iss" => is_text(value, issuer),
+                "sub" => is_text(value, subject),
+                _ => true,
+            },
+            (_, OwnerName::AccessToken { .. }) => true,
+            (Condition::Scope(_) | Condition::Group(_) | Condition::Claim(..), _) => false,
+        };
+        let hint = if owner.has_claims() {
+            "the owner is the issuer and the subject: leave this claim out, or correct one of them"
+        } else {
+            "only callers with an access token have scopes, groups and claims, and their owner is `oauth:ISSUER SUBJECT`: remove one of the \
+             two conditions"
+        };
+        (!is_met).then_some((condition, hint))
+    })?;
+    let message = format!("the rule {} applies to no caller", quoted(&rule.name.value));
+    let label = format!("the owner {} never has {}", quoted(&name), condition.value.described());
+    Some(Diagnostic::new(Code::RuleUnreachable, message).at(condition.place.clone(), label).hint(hint))
+}
+
+/// Whether a JSON value is a text.
+fn is_text(json: &str, text: &str) -> bool {
+    matches!(Json::parse(json), Some(Json::String(own)) if own == text)
 }
 
 /// Returns the rules whose permitted calls are all permitted by earlier rules, each with the first of these.

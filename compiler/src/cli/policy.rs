@@ -206,7 +206,7 @@ fn tool_for(
     };
     let rules: Vec<PermittingRule> = applying.iter().flat_map(grants).collect();
     let denial = access.denial(deployment.catalog, upstream, tool);
-    let (refusal, missing_scopes) = denial.map(|denial| (denial.message, denial.missing_scopes)).unzip();
+    let (refusal, missing_scopes) = denial.map(|denial| (denial.reason, denial.missing_scopes)).unzip();
     ExplainedTool {
         upstream,
         tool,

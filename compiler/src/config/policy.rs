@@ -1,5 +1,7 @@
 //! Reads `policy`: which callers may call which tools.
 
+use ptc_catalog::OwnerName;
+
 use super::fields::{Fields, Subject};
 use super::keys;
 use super::model::{Condition, Grant, Policy, Rule, Spanned};
@@ -12,9 +14,6 @@ use crate::tree::{Member, Node, Tree};
 
 /// Maximum number of rules. Conditions of all rules are evaluated for each request.
 const MAX_RULES: usize = 1_000;
-
-/// The prefixes of owners, as `ptc_policy` reads them. A name from the tokens file may have none.
-const OWNER_KINDS: [&str; 4] = ["certificate:", "name:", "oauth:", "token:"];
 
 /// Maximum number of conditions of one rule.
 const MAX_CONDITIONS: usize = 16;
@@ -110,10 +109,12 @@ fn conditions(reader: &mut ConfigReader<'_>, node: &Node) -> Vec<Spanned<Conditi
                 let diagnostic = Diagnostic::new(Code::WrongType, format!("{} is not one scope", quoted(scope)));
                 reader.report(diagnostic.at(condition.place.clone(), "expected one scope").hint(hint));
             }
-            Condition::Owner(owner) if owner.contains(':') && !OWNER_KINDS.iter().any(|kind| owner.starts_with(kind)) => {
-                let diagnostic = Diagnostic::new(Code::WrongType, format!("no caller has the owner {}", quoted(owner)));
-                let hint = "a text with a colon begins with `certificate:`, `name:` (for a name in the tokens file), `oauth:` or `token:`";
-                reader.report(diagnostic.at(condition.place.clone(), "unknown kind of owner").hint(hint));
+            Condition::Owner(owner) => {
+                if let Err(expected) = OwnerName::parse(owner) {
+                    let diagnostic = Diagnostic::new(Code::WrongType, format!("no caller has the owner {}", quoted(owner)));
+                    let diagnostic = diagnostic.at(condition.place.clone(), "names no caller");
+                    reader.report(diagnostic.hint(format!("expected {expected}")));
+                }
             }
             _ => {}
         }

@@ -31,6 +31,7 @@
 //! - [`proxy`]: the proxy of an upstream, and its exceptions.
 //! - [`sandbox`]: what a child process may use.
 //! - [`paging`]: how a tool divides a list into pages.
+//! - [`owner`]: the owners that rules of a policy name.
 //! - [`policy`]: which callers may call which tools.
 //! - [`tool`]: tools with their arguments and effects.
 //! - [`tools`]: the tools of an upstream, as a table or in an image that is read when they are needed.
@@ -48,6 +49,7 @@ pub mod effect;
 #[cfg(feature = "serde")]
 mod leaked;
 pub mod oauth;
+pub mod owner;
 pub mod paging;
 pub mod policy;
 pub mod proxy;
@@ -61,6 +63,7 @@ pub use body_kind::{BodyKind, RequestKind};
 pub use deployment::{Binding, Catalog, Deployment, Source, StoredProgram};
 pub use effect::{Effect, EffectKind};
 pub use oauth::{ClientAuth, GrantType, IdentityProvider, OAuth2, TokenType};
+pub use owner::{OwnerName, owner_id};
 pub use paging::{By, Paging};
 pub use policy::{Condition, Grant, PermittedValues, Policy, Rule};
 pub use proxy::Proxy;

@@ -159,7 +159,7 @@ fn all(record: &Record, payloads: Payloads, redactor: &Redactor) -> Vec<Span> {
         ("error.type", record.outcome.reason().into()),
     ];
     if let Outcome::Error { message, .. } = &record.outcome {
-        (call.failed, call.message) = (true, encoded(message));
+        (call.failed, call.message) = (true, encoded(record.denial.as_ref().unwrap_or(message)));
     }
     let mut spans = vec![call];
     spans.extend(record.stages().map(|(name, start, took)| Span::within(name, start, took)));

@@ -30,7 +30,7 @@ impl Decisions {
 
     /// Counts a call that a rule permits, within its limits.
     fn count(&self, shared: &Shared, at: u16) -> Result<&'static str, Refused> {
-        let Some(rule) = shared.policy.rules.get(usize::from(at)) else { return Err(Refused::Denied(Denial::default())) };
+        let Some(rule) = shared.policy.rules.get(usize::from(at)) else { return Err(Refused::Denied(Box::default())) };
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(at).or_default();
         if let Some(limit) = rule.calls_per_program.filter(|limit| *count >= *limit) {
@@ -67,19 +67,17 @@ impl CallDecisions for Decisions {
         }
         let refused = grants.and_then(|grants| grants.first()).and_then(|grant| Some((grant.rule, grant.wrong(&mut arguments)?)));
         let Some((rule, (name, values))) = refused else {
-            return Err(Refused::Denied(self.access.denial_of(server, tool)));
+            return Err(Refused::Denied(Box::new(self.access.denial_of(server, tool))));
         };
         let rule = shared.policy.rules.get(usize::from(rule)).map(|rule| rule.name);
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
-        Err(Refused::Denied(Denial {
-            message: format!(
-                "the caller may not call {server}/{tool} with this '{name}': the rule '{}' of the policy permits {}",
-                rule.unwrap_or_default(),
-                join_limited(&values, ", ", SHOWN_VALUES)
-            ),
-            hint: format!("pass one of the permitted values as :{name}"),
-            missing_scopes: Vec::new(),
-            rule,
-        }))
+        // The rule applies to the caller.
+        let message = format!(
+            "the caller may not call {server}/{tool} with this '{name}': the rule '{}' of the policy permits {}",
+            rule.unwrap_or_default(),
+            join_limited(&values, ", ", SHOWN_VALUES)
+        );
+        let hint = format!("pass one of the permitted values as :{name}");
+        Err(Refused::Denied(Box::new(Denial { message, hint, rule, ..Denial::default() })))
     }
 }

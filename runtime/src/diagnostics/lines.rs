@@ -201,6 +201,9 @@ pub(super) struct Failure {
     /// Advice for repairing the program, with the policy `full`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) feedback: Option<String>,
+    /// Why the policy refuses the program or one of its calls, with rules and conditions. It is only in files, and not shown to callers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) denial: Option<String>,
 }
 
 /// A byte range of a program.

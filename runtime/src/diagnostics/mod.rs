@@ -190,6 +190,7 @@ impl CallTrace {
                 let message = self.diagnostics.redactor.redact_str(&failure.message);
                 record.outcome = Outcome::error(failure.reason.name(), &message);
                 record.missing_scopes = failure.missing_scopes().to_vec();
+                record.denial = failure.denial_reason().map(|reason| self.diagnostics.redactor.redact_str(reason).into_owned());
                 record.result_bytes = failure.value.as_ref().map(|value| value.text.len());
                 record.failed_at(failure, self.diagnostics.settings.payloads);
             }
@@ -238,6 +239,7 @@ impl CallTrace {
         if let Some(exporter) = &self.diagnostics.exporter {
             exporter.enqueue(&self.record, self.diagnostics.settings.payloads);
         }
+        self.record.denial = None;
         // The spans are used only in files and by collectors. They can contain long prompts.
         #[cfg(feature = "agentic")]
         if let Some(told) = &mut self.record.task {

@@ -78,6 +78,8 @@ pub struct Record {
     pub prints: Vec<String>,
     /// The scopes that the caller lacks, if the policy does not permit the program.
     pub missing_scopes: Vec<String>,
+    /// Why the policy refuses the program or one of its calls. It names what other callers have, so that no caller may see it.
+    pub denial: Option<String>,
     /// The form with the error, as a byte range of the program.
     pub span: Option<Span>,
     /// Advice for repairing the program, with a line of it, with the policy `full`.
@@ -168,6 +170,7 @@ impl Record {
             output_schema_present: false,
             prints_count: None,
             missing_scopes: Vec::new(),
+            denial: None,
             prints: Vec::new(),
             span: None,
             feedback: None,
@@ -322,6 +325,7 @@ impl Record {
             message_bytes: None,
             error_span: self.span.map(ErrorSpan::from),
             feedback: self.feedback.clone(),
+            denial: None,
         };
         let (result, result_sha256) = (self.result.as_deref(), self.result_sha256.as_deref());
         Output { result, result_sha256, prints: &self.prints, missing_scopes: &self.missing_scopes, failure }

@@ -119,6 +119,7 @@ fn eval(run: &ProgramRun, stage: Stage, payloads: Payloads, redactor: &Redactor)
             message_bytes: None,
             error_span: failure.and_then(|failure| failure.span).filter(|_| is_clean()).map(ErrorSpan::from),
             feedback: feedback.map(|text| redactor.redact_str(text).into_owned()),
+            denial: failure.and_then(|failure| failure.denial_reason()).map(|reason| redactor.redact_str(reason).into_owned()),
         },
     }
 }

@@ -28,6 +28,8 @@ use ptc_engine::evaluation::Reason;
 pub const PREFIX: &str = "ptc-";
 /// Suffix of the names of trace files.
 pub const SUFFIX: &str = ".jsonl";
+/// The member of lines that only an operator may see: it names conditions that other callers meet.
+pub const DENIAL: &str = "denial";
 
 /// A folder of trace files, of which the newest are kept.
 #[derive(Debug)]
@@ -95,8 +97,8 @@ impl Traces {
         }
     }
 
-    /// Returns the lines of a file as values, or no lines if it has more than `max_bytes`. Returns `None` if it does not exist or
-    /// cannot be read.
+    /// Returns the lines of a file as values that a caller may see, or no lines if it has more than `max_bytes`. Returns `None` if it does
+    /// not exist or cannot be read.
     pub fn lines(&self, name: &str, max_bytes: usize) -> Option<Vec<Value>> {
         let mut file = File::open(self.folder.join(name)).ok()?;
         if file.metadata().ok()?.len() > max_bytes as u64 {
@@ -104,7 +106,8 @@ impl Traces {
         }
         let mut text = String::new();
         file.read_to_string(&mut text).ok()?;
-        let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let mut lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        lines.iter_mut().filter_map(Value::as_object_mut).for_each(|line| drop(line.remove(DENIAL)));
         (!lines.is_empty()).then_some(lines)
     }
 
@@ -190,6 +193,7 @@ impl TraceFile {
     fn output<'r>(&self, record: &'r Record) -> Output<'r> {
         let mut output = record.output();
         self.hide_result(&mut output.failure, record.outcome.reason());
+        output.failure.denial.clone_from(&record.denial);
         output
     }
 

@@ -160,7 +160,8 @@ impl Server {
         if let Some(planner) = self.planner.as_ref().filter(|_| name == agentic::NAME) {
             return Ok(Tool::Task(planner));
         }
-        if let Some(program) = self.deployment.program(name) {
+        let is_visible = |program: &&StoredProgram| self.access(caller).is_none_or(|access| !self.is_hidden(&*access, program));
+        if let Some(program) = self.deployment.program(name).filter(is_visible) {
             return Ok(Tool::Stored(program));
         }
         let session_tool = SessionTool::ALL.iter().find(|(known, _)| *known == name);

@@ -1,10 +1,12 @@
 //! Dispatches the methods of the protocol.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use ptc_catalog::{Deployment, StoredProgram, Transport};
+use ptc_check::CalledTool;
 
 use super::caller::{Answer, Caller, ResponseSink};
 use super::identity::Identity;
@@ -51,6 +53,8 @@ pub struct Server {
     tools: OnceLock<String>,
     /// The tools that callers see with a policy, by the address of their catalog, which is never freed.
     restricted_tools: Mutex<Vec<(usize, Arc<str>)>>,
+    /// The tools that each stored program may call, once a caller with a policy needs them.
+    called_tools: OnceLock<Vec<Option<BTreeSet<CalledTool>>>>,
     pub(super) sessions: Option<Arc<Sessions>>,
     pub(super) diagnostics: Option<Arc<Diagnostics>>,
     pub(super) policy: Option<Arc<dyn PolicyEvaluator>>,
@@ -109,6 +113,7 @@ impl Server {
             diagnostics,
             policy: None,
             restricted_tools: Mutex::default(),
+            called_tools: OnceLock::new(),
             #[cfg(feature = "agentic")]
             planner: None,
         }
@@ -391,8 +396,22 @@ impl Server {
 
     /// Whether a caller may run a stored program. A program whose tools are not known is not offered.
     pub(super) fn may_run(&self, access: &dyn Access, program: &StoredProgram) -> bool {
-        let called = tools_list::called_tools(program);
-        called.is_some_and(|called| access.denial_of_program(self.deployment.catalog, &called).is_none())
+        let called = self.called_by(program);
+        called.is_some_and(|called| access.denial_of_program(self.deployment.catalog, called).is_none())
+    }
+
+    /// Whether a caller must not learn of a stored program, since it calls a tool that no scope opens for the caller.
+    pub(super) fn is_hidden(&self, access: &dyn Access, program: &StoredProgram) -> bool {
+        let called = self.called_by(program);
+        let denial = called.and_then(|called| access.denial_of_program(self.deployment.catalog, called));
+        denial.is_some_and(|denial| denial.hidden.is_some())
+    }
+
+    /// Returns the tools that a stored program may call. All programs are analysed once.
+    fn called_by(&self, program: &StoredProgram) -> Option<&BTreeSet<CalledTool>> {
+        let all = || self.deployment.programs.iter().map(tools_list::called_tools).collect();
+        let at = self.deployment.programs.iter().position(|known| known.name == program.name)?;
+        self.called_tools.get_or_init(all).get(at)?.as_ref()
     }
 }
 

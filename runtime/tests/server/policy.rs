@@ -21,6 +21,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("policy::refused_program_sends_nothing_in_a_process", || refused_program_sends_nothing("process")),
     ("policy::computed_name_is_checked_at_its_call_in_a_thread", || computed_name_is_checked_at_its_call("thread")),
     ("policy::computed_name_is_checked_at_its_call_in_a_process", || computed_name_is_checked_at_its_call("process")),
+    ("policy::hidden_tool_is_answered_as_an_unknown_one_in_a_thread", || hidden_tool_is_answered_as_an_unknown_one("thread")),
+    ("policy::hidden_tool_is_answered_as_an_unknown_one_in_a_process", || hidden_tool_is_answered_as_an_unknown_one("process")),
     ("policy::rate_limit_applies_to_an_owner_across_programs", rate_limit_applies_to_an_owner_across_programs),
     ("policy::decisions_are_in_the_trace", decisions_are_in_the_trace),
     ("policy::session_and_stored_programs_are_restricted", session_and_stored_programs_are_restricted),
@@ -83,7 +85,7 @@ static POLICY: Policy = Policy {
         Rule {
             name: "admins",
             when: &[Condition::Group("admins")],
-            allow: &[all("billing", &[])],
+            allow: &[all("billing", &[]), all("crm", &["export"])],
             calls_per_program: None,
             calls_per_minute: None,
         },
@@ -99,9 +101,10 @@ static POLICY: Policy = Policy {
 
 /// Returns a deployment with a policy and two upstreams that write down what they receive.
 pub(crate) fn deployment() -> &'static Deployment {
-    static CRM: [Tool; 3] = [tool("delete_order"), tool("get_order"), tool("get_user")];
+    static CRM: [Tool; 4] = [tool("delete_order"), tool("export"), tool("get_order"), tool("get_user")];
     static BILLING: [Tool; 1] = [tool("refund")];
-    static PROGRAMS: [StoredProgram; 2] = [
+    static PROGRAMS: [StoredProgram; 3] = [
+        stored("payout", r#"(tool/value {:server "billing" :tool "refund"})"#),
         stored("purge", r#"(tool/value {:server "crm" :tool "delete_order"})"#),
         stored("whois", r#"(tool/value {:server "crm" :tool "get_user"})"#),
     ];
@@ -144,7 +147,7 @@ pub(crate) fn serve_counting() -> ExitCode {
                 "protocolVersion": "2025-11-25", "capabilities": { "tools": {} }, "serverInfo": { "name": "crm", "version": "1" },
             }),
             Some("tools/list") => {
-                let names = ["delete_order", "get_order", "get_user", "refund"];
+                let names = ["delete_order", "export", "get_order", "get_user", "refund"];
                 json!({ "tools": names.map(|name| json!({ "name": name })) })
             }
             Some("tools/call") => {
@@ -216,13 +219,18 @@ fn refused_program_sends_nothing(isolate: &str) {
     let refused = ask(&mut peer, program);
     assert_eq!((&refused["status"], &refused["reason"]), (&json!("error"), &json!("forbidden")), "{refused}");
     assert_eq!(refused["missing_scopes"], json!(["crm:read", "crm:write"]), "{refused}");
-    // No scope permits the refund, so that none is offered.
-    let refused = ask(&mut peer, &format!(r#"{program} (tool/call {{:server "billing" :tool "refund"}})"#));
-    assert_eq!(refused["missing_scopes"], Value::Null, "{refused}");
     let message = refused["message"].as_str().expect("a message");
-    for part in ["crm/delete_order", "'crm:write'", "crm/get_order", "billing/refund", "the group 'admins'"] {
+    for part in ["crm/delete_order (needs the scope 'crm:write')", "crm/get_order (needs the scope 'crm:read')"] {
         assert!(message.contains(part), "{part}: {message}");
     }
+    // No scope permits the refund, so that the answer does not mention it.
+    let with_refund = ask(&mut peer, &format!(r#"{program} (tool/call {{:server "billing" :tool "refund"}})"#));
+    assert_eq!((&with_refund["message"], &with_refund["missing_scopes"]), (&refused["message"], &refused["missing_scopes"]));
+    // The permitted call is not sent before the hidden one, which the program reaches in a function only.
+    let program = r#"(defn f [call] (call {:server "billing" :tool "refund"}))
+                     [(tool/call {:server "crm" :tool "get_user"}) (f (fn [x] (tool/call x)))]"#;
+    let refused = ask(&mut peer, program);
+    assert_eq!(refused["status"], "error", "{refused}");
     assert!(!count.exists(), "no upstream was started");
     // The permitted part alone runs.
     assert_eq!(ask(&mut peer, r#"(tool/value {:server "crm" :tool "get_user"})"#)["result"], "user=> \"none\"");
@@ -241,10 +249,64 @@ fn computed_name_is_checked_at_its_call(isolate: &str) {
     assert_eq!(called(&count), ["get_user"]);
     let calls = &refused["upstream_calls"];
     assert_eq!((&calls[0]["tool"], &calls[0]["reason"]), (&json!("delete_order"), &json!("forbidden")), "{refused}");
-    // The name of the upstream is known, and the caller may call nothing of it.
-    let refused = ask(&mut peer, r#"(tool/call {:server "billing" :tool (str "re" "fund")})"#);
-    assert!(refused["message"].as_str().is_some_and(|message| message.contains("any tool of billing")), "{refused}");
+    // A scope permits another tool of this upstream.
+    let refused = ask(&mut peer, r#"(tool/call {:server "crm" :tool (str "get_" "order")})"#);
+    assert_eq!((&refused["reason"], &refused["missing_scopes"]), (&json!("forbidden"), &Value::Null), "{refused}");
     std::fs::remove_file(&count).expect("it is there");
+}
+
+/// Whatever a caller tries, a tool that no scope opens for it looks as one that does not exist.
+fn hidden_tool_is_answered_as_an_unknown_one(isolate: &str) {
+    let (count, folder) = (count_file(&format!("hidden-{isolate}")), folder(&format!("policy-hidden-{isolate}")));
+    let traces_in = folder.to_str().expect("plain text");
+    let mut peer = start(&count, &["--isolate", isolate, "--debug-tool", "--trace-dir", traces_in]);
+    let mut answer = |id: &str, params: &Value| {
+        peer.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string());
+        let mut answer: Value = serde_json::from_str(&peer.receive()).expect("JSON");
+        let content = answer["result"]["structuredContent"].as_object_mut();
+        content.and_then(|content| content.remove("ptc_metrics"));
+        answer["result"].to_string()
+    };
+    let programs = [
+        r#"(tool/call {:server "SERVER" :tool "TOOL"})"#,
+        r#"(tool/call {:server "SERVER" :tool (str "TOOL")})"#,
+        r#"(tool/call {:server (str "SERVER") :tool (str "TOOL")})"#,
+        r#"(tool/call {:server (str "SERVER") :tool (str "TOOL") :args {:region 1} :bogus 1})"#,
+        r#"(tool/all {:server (str "SERVER") :tool (str "TOOL")})"#,
+        r#"(defn f [x] (tool/call {:server "SERVER" :tool x})) (f "TOOL")"#,
+        r#"(dir "SERVER")"#,
+        r#"(doc "SERVER/TOOL")"#,
+        r#"(meta "SERVER/TOOL")"#,
+        "(SERVER/TOOL {})",
+    ];
+    for (hidden, unknown) in [(("billing", "refund"), ("walkman", "invent")), (("crm", "export"), ("crm", "invent"))] {
+        for program in programs {
+            let mut of = |(server, tool): (&str, &str)| {
+                let program = program.replace("SERVER", server).replace("TOOL", tool);
+                let params = json!({ "name": "lisp_eval", "arguments": { "program": program } });
+                answer("1", &params).replace(tool, "TOOL").replace(server, "SERVER")
+            };
+            let (hidden, unknown) = (of(hidden), of(unknown));
+            assert_eq!(hidden, unknown, "{program}");
+            assert!(!hidden.contains("forbidden") && !hidden.contains("admins") && !hidden.contains("carol"), "{hidden}");
+        }
+    }
+    // A stored program that calls such a tool does not exist either.
+    let mut of_program = |name: &str| answer("1", &json!({ "name": name, "arguments": {} })).replace(name, "NAME");
+    assert_eq!(of_program("payout"), of_program("invent"));
+    assert_eq!(called(&count), Vec::<String>::new());
+    // The operator finds the reason in the file, the caller does not find it in the record of its call.
+    let program = r#"(tool/call {:server (str "billing") :tool "refund"})"#;
+    answer("9", &json!({ "name": "lisp_eval", "arguments": { "program": program } }));
+    let shown = answer("2", &json!({ "name": "lisp_debug", "arguments": { "op": "get", "request_id": "9" } }));
+    assert!(shown.contains("trace_file") && shown.contains("no upstream 'billing'") && !shown.contains("admins"), "{shown}");
+    let files = traces(&folder);
+    let end = files.iter().rev().filter_map(|lines| lines.last()).find(|end| end["request_id"] == "9").expect("an end");
+    assert_eq!((&end["reason"], &end["upstream_call_count"]), (&json!("runtime_error"), &json!(0)), "{end}");
+    let denial = end["denial"].as_str().expect("a reason");
+    assert!(denial.contains("billing/refund (needs the group 'admins' for the rule 'admins', or the owner"), "{denial}");
+    std::fs::remove_dir_all(&folder).expect("it is there");
+    let _ = std::fs::remove_file(&count);
 }
 
 fn rate_limit_applies_to_an_owner_across_programs() {
@@ -284,10 +346,14 @@ fn decisions_are_in_the_trace() {
     let call = files[0].iter().find(|line| line["span"] == "upstream_call").expect("a span");
     assert_eq!((&call["rule"], &call["reason"]), (&json!("local"), &json!("forbidden")), "{call}");
     // A program that is refused as a whole has no calls, so that its end says why.
-    for (file, part, missing) in [(1, "'crm:write' for the rule 'writers'", json!(["crm:write"])), (2, "'admins'", Value::Null)] {
+    let (writers, admins) = ("'crm:write' for the rule 'writers'", "the group 'admins' for the rule 'admins'");
+    for (file, reason, part, missing) in
+        [(1, "forbidden", writers, json!(["crm:write"])), (2, "runtime_error", admins, Value::Null)]
+    {
         let end = files[file].last().expect("an end");
-        assert_eq!((&end["event"], &end["reason"]), (&json!("call.fail"), &json!("forbidden")), "{end}");
-        assert!(end["message"].as_str().is_some_and(|message| message.contains(part)), "{end}");
+        assert_eq!((&end["event"], &end["reason"]), (&json!("call.fail"), &json!(reason)), "{end}");
+        assert!(end["denial"].as_str().is_some_and(|denial| denial.contains(part)), "{end}");
+        assert!(end["message"].as_str().is_some_and(|message| !message.contains("rule")), "{end}");
         assert_eq!((&end["missing_scopes"], &end["upstream_call_count"]), (&missing, &json!(0)), "{end}");
     }
     std::fs::remove_dir_all(&folder).expect("it is there");

@@ -49,7 +49,7 @@ pub trait Access: fmt::Debug + Send + Sync {
     fn catalog(&self, whole: &'static Catalog) -> &'static Catalog;
 
     /// Returns why the caller may not call a tool of the whole catalog, apart from its arguments. `None` if it may, or if there is
-    /// no such tool.
+    /// no such tool. [`Access::catalog`] contains no tool for which there is a denial.
     fn denial(&self, whole: &'static Catalog, server: &str, tool: &str) -> Option<Denial>;
 
     /// Returns the tools that a program may call, also in functions of earlier programs that it uses. It is a part of the policy's crate,
@@ -64,7 +64,7 @@ pub trait Access: fmt::Debug + Send + Sync {
     ) -> BTreeSet<CalledTool>;
 
     /// Returns why the caller may not run a program that may call these tools. A tool whose name is not known counts as permitted
-    /// if the caller may call any tool of its upstream.
+    /// if the caller may call any tool of its upstream. A tool that does not exist counts as a hidden one.
     fn denial_of_program(&self, whole: &'static Catalog, called: &BTreeSet<CalledTool>) -> Option<Denial>;
 
     /// Returns the result of the conditions of all rules, from which [`PolicyEvaluator::restore`] makes an equal value.
@@ -104,7 +104,7 @@ pub enum SentArgument {
 #[derive(Debug, Clone)]
 pub enum Refused {
     /// No rule permits it.
-    Denied(Denial),
+    Denied(Box<Denial>),
     /// The rule that permits it does not permit more calls. Contains the name of the rule and a sentence.
     Limit(&'static str, String),
 }
@@ -112,17 +112,28 @@ pub enum Refused {
 /// Why a caller may not do something.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Denial {
-    /// A sentence that names the rules or scopes that are missing.
+    /// A sentence for the caller that names the scopes that are missing, or the permitted values of an argument. It does not name what
+    /// other callers have.
     pub message: String,
     /// What the caller can do. Empty if nothing is known.
     pub hint: String,
-    /// The scopes that an access token needs in addition. Empty if no scope is sufficient.
+    /// The scopes that an access token needs in addition for the tools that are not hidden.
     pub missing_scopes: Vec<String>,
+    /// The first tool that no scope opens for the caller. It must not learn whether the tool exists, so that its call is answered as one of
+    /// an unknown tool.
+    pub hidden: Option<CalledTool>,
+    /// A sentence for the operator that names all rules and conditions. It must not be in an answer. Empty if the message says all.
+    pub reason: String,
     /// The name of the rule that does not permit an argument, if the call is refused because of its value.
     pub rule: Option<&'static str>,
 }
 
 impl Denial {
+    /// Whether the caller must not learn that the policy is the reason.
+    pub fn is_hidden(&self) -> bool {
+        self.hidden.is_some() && self.missing_scopes.is_empty()
+    }
+
     /// Returns the fault of the program.
     pub fn into_fault(self) -> Fault {
         let fault = Fault::new(ErrorKind::Forbidden, self.message);

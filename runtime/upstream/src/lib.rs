@@ -73,6 +73,7 @@ pub use program::{ProgramHost, WaitLimits, nothing_written};
 pub use query_tools::fetch_document;
 pub use query_tools::{Contacts, Listing, list_granted_tools, list_tools};
 pub use record::{AuthUsed, CallRecord, CallReport};
+pub use request::unknown_tool;
 pub use settings::{OnDrift, ResponseCap, UpstreamSettings};
 pub use snapshot::Load;
 pub use start_limits::{StartLimits, attempt_all};

@@ -91,6 +91,8 @@ struct Shared {
     records: Records,
     limits: WaitLimits,
     decisions: Option<Box<dyn CallDecisions>>,
+    /// Why the policy has refused a call, for the operator.
+    denial: OnceLock<String>,
     unread_pages: Mutex<UnreadPages>,
     misspelt: Misspelt,
     /// The memory account of the host's run, set once the run has begun.
@@ -161,6 +163,7 @@ impl ProgramHost {
             interceptor: settings.interceptor.as_ref().map(|interceptor| interceptor.begin(&limits.client_key)),
             upstreams,
             decisions: limits.access.as_ref().map(|access| access.begin_program()),
+            denial: OnceLock::new(),
             limits,
             unread_pages: Mutex::default(),
             misspelt: Misspelt::default(),
@@ -185,6 +188,11 @@ impl ProgramHost {
     /// Returns the records of calls so far, in the order of their start. An unanswered call counts as timed out.
     pub fn calls(&self) -> Vec<CallRecord> {
         self.0.records.calls()
+    }
+
+    /// Returns why the policy has refused the first call that it does not permit, for the operator. It must not be in an answer.
+    pub fn denial(&self) -> Option<&str> {
+        self.0.denial.get().map(String::as_str)
     }
 
     /// Checks a request as a call of it would, and makes none.

@@ -119,6 +119,13 @@ pub(crate) fn find_upstream(catalog: &'static Catalog, name: &str) -> Result<&'s
     catalog.upstream(name).ok_or_else(|| no_upstream(catalog, name, None))
 }
 
+/// Returns the fault of a call of a tool that a catalog does not have.
+pub fn unknown_tool(catalog: &'static Catalog, server: &str, tool: Option<&str>) -> Fault {
+    let upstream = catalog.upstream(server).ok_or_else(|| no_upstream(catalog, server, tool));
+    let found = upstream.and_then(|upstream| find_tool(catalog, upstream, tool.unwrap_or_default()));
+    found.err().unwrap_or_else(|| Fault::new(ErrorKind::UnknownTool, format!("no tool '{}'", excerpt(tool.unwrap_or_default()))))
+}
+
 fn no_upstream(catalog: &'static Catalog, name: &str, tool: Option<&str>) -> Fault {
     let names = names(catalog);
     let near = near(name, &names);

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use litemap::LiteMap;
-use ptc_runtime::diagnostics::trace::{PREFIX, SUFFIX, is_name};
+use ptc_runtime::diagnostics::trace::{DENIAL, PREFIX, SUFFIX, is_name};
 use ptc_runtime::digest::short;
 use rustix::fs::OFlags;
 use serde_json::{Map, Value};
@@ -125,8 +125,10 @@ impl Folder {
     /// be any text.
     pub fn one(&self, id: &str, only: Option<&str>) -> Option<Trace> {
         let name = format!("{PREFIX}{id}{SUFFIX}");
-        let trace = is_name(&name).then(|| self.read(&name).ok())??;
-        only.is_none_or(|only| trace.owner() == Some(only)).then_some(trace)
+        let mut trace = is_name(&name).then(|| self.read(&name).ok())??;
+        let Some(only) = only else { return Some(trace) };
+        trace.lines.iter_mut().for_each(|line| drop(line.remove(DENIAL)));
+        (trace.owner() == Some(only)).then_some(trace)
     }
 
     /// Reads a file. `name` must be the name of a trace, a single path component.

@@ -106,6 +106,8 @@ struct PortableFailure {
     retry_after_ms: Option<u64>,
     #[serde(deserialize_with = "bounded_list")]
     missing_scopes: Vec<String>,
+    /// Why the policy refuses the program, for the operator.
+    denial: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -219,6 +221,7 @@ impl PortableFailure {
             span: failure.span.map(|span| (span.start, span.end)),
             retry_after_ms: failure.retry_after_ms,
             missing_scopes: failure.missing_scopes().to_vec(),
+            denial: failure.denial.as_ref().map(|denial| denial.reason.clone()),
         }
     }
 
@@ -231,9 +234,9 @@ impl PortableFailure {
             value: self.value.map(|value| value.into_preview(texts)),
             span: self.span.map(|(start, end)| Span { start, end }),
             retry_after_ms: self.retry_after_ms,
-            denial: (!self.missing_scopes.is_empty()).then(|| {
+            denial: self.denial.map(|reason| {
                 let missing_scopes = texts.list(self.missing_scopes, SLACK_BYTES);
-                Box::new(Denial { missing_scopes, ..Denial::default() })
+                Box::new(Denial { missing_scopes, reason: texts.text(reason, SLACK_BYTES), ..Denial::default() })
             }),
         }
     }

@@ -48,7 +48,7 @@ use ptc_schedule::ProcessorLease;
 use ptc_schedule::alloc;
 use ptc_secrets::Redactor;
 use ptc_text::truncate_utf8;
-use ptc_upstream::access::Access;
+use ptc_upstream::access::{Access, Denial};
 use ptc_upstream::caller_token::CallerToken;
 use ptc_upstream::{Upstreams, WaitLimits, nothing_written};
 
@@ -297,7 +297,7 @@ impl Evaluator {
             let program = Program::compile_until(&call.program, &past.bindings, &around.tools(), &deadline).map_err(explain)?;
             (Arc::new(program), schema)
         };
-        let reach = self.authorize(&program, past, &around.tools(), &deadline)?;
+        let (reach, hidden) = self.authorize(&program, past, &around.tools(), &deadline)?;
         let mut findings = ptc_check::check_until(&program, self.catalog(), &deadline).map_err(explain)?;
         findings.extend(around.check(&program));
         let missing = ptc_check::missing_keys(&program, self.catalog(), &deadline);
@@ -314,29 +314,45 @@ impl Evaluator {
         // The checks need the program as it is written.
         #[cfg(feature = "coverage")]
         let program = around.coverage().and_then(|collector| collector.instrument(&program)).unwrap_or(program);
-        match findings.into_iter().filter(Finding::is_certain).min_by_key(|finding| finding.span) {
-            None => Ok(Prepared { program, context, context_bytes, schema, notes }),
-            Some(finding) => Err(self.failure(&finding.into_error(&call.program), &call.program)),
+        match (findings.into_iter().filter(Finding::is_certain).min_by_key(|finding| finding.span), hidden) {
+            (None, None) => Ok(Prepared { program, context, context_bytes, schema, notes }),
+            (None, Some(denial)) => Err(self.hidden_tool(denial, &call.program)),
+            (Some(finding), denial) => Err(Failure { denial, ..self.failure(&finding.into_error(&call.program), &call.program) }),
         }
     }
 
+    /// Returns the failure of a program that calls a tool which is hidden from its caller, or does not exist.
+    fn hidden_tool(&self, denial: Box<Denial>, source: &str) -> Failure {
+        let (server, tool) =
+            denial.hidden.as_ref().map_or((None, None), |called| (called.server.as_deref(), called.tool.as_deref()));
+        let fault = ptc_upstream::unknown_tool(self.catalog(), server.unwrap_or_default(), tool);
+        let (kind, message, trace) = (fault.kind, fault.message, Box::default());
+        let error = ptc_lisp::Error { kind, message, hint: fault.hint, span: None, position: None, value: None, trace };
+        Failure { denial: Some(denial), ..self.failure(&error, source) }
+    }
+
     /// Checks that the caller may call every tool that the program can reach. Returns a note if names of tools are computed when the
-    /// program runs. Functions of earlier programs are checked again, since the caller may have fewer rights than before.
+    /// program runs, and the denial of a tool that is hidden from the caller. Functions of earlier programs are checked again, since the
+    /// caller may have fewer rights than before.
     fn authorize(
         &self,
         program: &Program,
         past: &PriorState,
         tools: &[&str],
         deadline: &Deadline,
-    ) -> Result<Option<String>, Failure> {
-        let Some(access) = &self.access else { return Ok(None) };
+    ) -> Result<(Option<String>, Option<Box<Denial>>), Failure> {
+        let Some(access) = &self.access else { return Ok((None, None)) };
         let called = access.called_tools(program, &past.bindings, &past.results, tools, deadline);
-        if let Some(denial) = access.denial_of_program(self.upstreams.catalog(), &called) {
+        let denial = access.denial_of_program(self.upstreams.catalog(), &called);
+        let (hidden, denial) = denial
+            .map(Box::new)
+            .map_or((None, None), |denial| if denial.is_hidden() { (Some(denial), None) } else { (None, Some(denial)) });
+        if let Some(denial) = denial {
             let failure = Failure::plain(Reason::Forbidden, self.redact(&denial.message)).with_feedback(denial.hint.clone());
-            return Err(Failure { denial: Some(Box::new(denial)), ..failure });
+            return Err(Failure { denial: Some(denial), ..failure });
         }
         let is_computed = called.iter().any(|called| called.server.is_none() || called.tool.is_none());
-        Ok(is_computed.then(|| notes::REACH_UNKNOWN.to_owned()))
+        Ok((is_computed.then(|| notes::REACH_UNKNOWN.to_owned()), hidden))
     }
 
     /// Checks that a program could use a context, within the limits of a program.
@@ -414,7 +430,7 @@ impl Evaluator {
         });
         let (preview, validated) = match checked {
             Ok((preview, validated)) => (Ok(preview), validated),
-            Err(failure) => (Err(failure), None),
+            Err(failure) => (Err(failure.with_denial(host.denial())), None),
         };
         let report = around.report(&host, preview.is_err());
         let calls = (!self.upstreams.catalog().upstreams.is_empty()).then_some(report.calls);

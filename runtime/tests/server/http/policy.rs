@@ -50,6 +50,8 @@ fn policy_restricts_arguments_and_calls_of_an_owner() {
     let mut bob = site.authenticated(BOB);
     let refused = eval(&mut bob, &get(r#"{:region "eu"}"#));
     assert_eq!(refused["missing_scopes"], json!(["crm:read"]), "{refused}");
+    assert_eq!(refused["message"], "the caller may not call crm/get_order (needs the scope 'crm:read')");
+    assert!(!refused.to_string().contains("alice"), "{refused}");
     let list = bob.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })).body;
     assert!(!list.contains("crm") && !list.contains("billing"), "{list}");
     assert_eq!(called(&count).len(), 4);

@@ -19,13 +19,19 @@ impl Shared {
         self.limits.access.as_ref().map_or(whole, |access| access.catalog(whole))
     }
 
-    /// Returns why the caller may not call the tool that a request names, apart from the arguments. The refusal is recorded.
+    /// Returns why the caller may not call the tool that a request names, apart from the arguments. The refusal is recorded. A tool that
+    /// is hidden from the caller is not denied here, since the call has to be answered and recorded as one of an unknown tool: the
+    /// catalog of the caller does not have it.
     pub(super) fn denied(&self, request: &Value) -> Option<Fault> {
         let access = self.limits.access.as_ref()?;
         let named = |key| request.get(key).and_then(Value::as_name);
         let (server, tool) = (named("server")?, named("tool")?);
         let whole = self.upstreams.catalog();
         let denial = access.denial(whole, server, tool)?;
+        if denial.is_hidden() {
+            let _ = self.denial.set(denial.reason);
+            return None;
+        }
         let upstream = whole.upstream(server)?;
         let tool = Cow::Owned(recorded(&self.upstreams.redactor, tool));
         let entry = self.records.start(upstream, tool, Progress::default());
@@ -37,6 +43,7 @@ impl Shared {
             self.records.set_rule(entry, rule);
         }
         self.records.fail(entry, &UpstreamError::new(Reason::Forbidden, denial.message.clone()));
+        let _ = self.denial.set(denial.reason.clone());
         denial.into_fault()
     }
 
@@ -48,7 +55,7 @@ impl Shared {
                 self.records.set_rule(entry, rule);
                 Ok(())
             }
-            Err(Refused::Denied(denial)) => Err(Refusal::Denied(self.deny(entry, denial))),
+            Err(Refused::Denied(denial)) => Err(Refusal::Denied(self.deny(entry, *denial))),
             Err(Refused::Limit(rule, message)) => {
                 self.records.set_rule(entry, rule);
                 let error = UpstreamError::new(Reason::CapExhausted, message);

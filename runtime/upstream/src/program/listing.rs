@@ -134,10 +134,12 @@ impl Shared {
         }
     }
 
-    /// Returns the upstream of a call if its tools were not fetched yet, and the name of the tool.
+    /// Returns the upstream of a call if its tools were not fetched yet, and the name of the tool. An upstream that is hidden from the
+    /// caller is not asked.
     pub(super) fn unlisted<'v>(&self, request: &'v Value) -> Option<(&'static Upstream, &'v str)> {
         let named = |key| request.get(key).and_then(Value::as_name).filter(|name| !name.is_empty());
         let (server, tool) = (named("server")?, named("tool")?);
+        self.catalog().upstream(server)?;
         let connection = self.upstreams.connection(server).filter(|_| self.upstreams.is_unlisted(server))?;
         Some((connection.upstream(), tool))
     }

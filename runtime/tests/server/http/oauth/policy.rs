@@ -26,10 +26,11 @@ pub(super) fn policy_of_scopes_and_groups_challenges_for_missing_scopes() {
     assert_eq!(called(&count), ["get_order"]);
     let mut writer = connect(&json!({ "scope": "crm:read crm:write" }));
     assert_eq!(eval(&mut writer, program)["status"], "ok");
-    // No scope helps here, so that the client is not asked for another token.
+    // No scope helps here, so that the client is not asked for another token, and does not learn that there is such a tool.
     let refund = r#"(tool/value {:server "billing" :tool "refund"})"#;
     let refused = tool(&mut writer, "1", "lisp_eval", &json!({ "program": refund }));
-    assert_eq!((refused.status, &refused.json()["result"]["structuredContent"]["reason"]), (200, &json!("forbidden")));
+    let message = &refused.json()["result"]["structuredContent"]["message"];
+    assert_eq!((refused.status, message), (200, &json!("unknown_tool: no upstream 'billing' configured")));
     let mut admin = connect(&json!({ "groups": ["staff", "admins"] }));
     assert_eq!(eval(&mut admin, refund)["status"], "ok");
     std::fs::remove_file(&count).expect("it is there");
