@@ -166,13 +166,12 @@ fn contradiction(rule: &Rule) -> Option<Diagnostic> {
     let owner = OwnerName::parse(&name).ok()?;
     let (condition, hint) = rule.when.iter().find_map(|condition| {
         let is_met = match (&condition.value, owner) {
-            (Condition::Owner(_), _) => true,
             (Condition::Claim(claim, value), OwnerName::AccessToken { issuer, subject }) => match claim.as_str() {
                 "iss" => is_text(value, issuer),
                 "sub" => is_text(value, subject),
                 _ => true,
             },
-            (_, OwnerName::AccessToken { .. }) => true,
+            (Condition::Owner(_), _) | (_, OwnerName::AccessToken { .. }) => true,
             (Condition::Scope(_) | Condition::Group(_) | Condition::Claim(..), _) => false,
         };
         let hint = if owner.has_claims() {

@@ -145,9 +145,9 @@ mod tests {
                 vec!["a/?", "a/b"],
             ),
             (r#"(mapv tool/call [{:server "a" :tool "b" data/key 1}])"#, vec!["?/?"]),
-            (r#"(map tool/call data/requests)"#, vec!["?/?"]),
+            ("(map tool/call data/requests)", vec!["?/?"]),
             (r#"(map tool/call [(tool/value {:server "a" :tool "b"})])"#, vec!["?/?", "a/b"]),
-            (r#"(map (fn [f] (f 1)) [tool/call])"#, vec!["?/?"]),
+            ("(map (fn [f] (f 1)) [tool/call])", vec!["?/?"]),
             (r#"(map #'tool/call [{:server "a" :tool "b"}])"#, vec!["a/b"]),
             (r#"(let [fs [#'tool/call]] ((first fs) {:server "a" :tool "b"}))"#, vec!["?/?"]),
             // These calls always fail.

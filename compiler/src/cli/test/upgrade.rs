@@ -204,7 +204,7 @@ impl Upgrade<'_> {
                 let bench = bench(self.old, &Cassette::default())?;
                 let ran = run(&bench);
                 for program in &ran.programs {
-                    effects.add(self.untested(&bench, program, test_place(&ran, inputs, text)));
+                    effects.add(Self::untested(&bench, program, test_place(&ran, inputs, text)));
                 }
                 return Ok(());
             }
@@ -222,7 +222,7 @@ impl Upgrade<'_> {
         let (before, after) = (run(&old_bench), run(&new_bench));
         for program in &before.programs {
             let (was, is) = (Replay::of(&old_bench, program), Replay::of(&new_bench, program));
-            let base = self.untested(&old_bench, program, test_place(&after, inputs, text));
+            let base = Self::untested(&old_bench, program, test_place(&after, inputs, text));
             let sites = call_sites(&base.source, [self.old.catalog, self.new.catalog]);
             let refused = self.refused(&sites, &was, &is);
             let (cause, tools) = match refused {
@@ -270,7 +270,7 @@ impl Upgrade<'_> {
     }
 
     /// Returns a program that a test runs, without its effect.
-    fn untested(&self, bench: &Bench, program: &ProgramRun, test: TestPlace) -> ProgramEffect {
+    fn untested(bench: &Bench, program: &ProgramRun, test: TestPlace) -> ProgramEffect {
         ProgramEffect {
             name: program.name.clone(),
             program: program.described(),
