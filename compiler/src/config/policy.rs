@@ -12,7 +12,7 @@ use crate::json::canonical;
 use crate::json::digest::sha256_of_node;
 use crate::tree::{Member, Node, Tree};
 
-/// Maximum number of rules. Conditions of all rules are evaluated for each request.
+/// Maximum number of rules. Each caller to whom other rules apply has its own view of the catalog.
 const MAX_RULES: usize = 1_000;
 
 /// Maximum number of conditions of one rule.

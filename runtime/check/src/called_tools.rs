@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ptc_lisp::ir::{Ir, Op};
-use ptc_lisp::{Bindings, Deadline, Program, ToolCallSite, Value, has_upstream_call};
+use ptc_lisp::{Bindings, Deadline, Program, ToolCallSite, Value, has_upstream_call, is_upstream_call_value};
 
 /// A tool that a program may call. A name that is computed when the program runs is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,9 +58,9 @@ fn uses_as_value(ir: &Ir) -> Vec<Option<Vec<CalledTool>>> {
         && row.namespace == "clojure.core"
         && EACH_ELEMENT.contains(&row.name)
         && let [Ir { op: Op::Const(function), .. }, requests] = args.as_slice()
-        && is_upstream_function(function)
+        && is_upstream_call_value(function)
     {
-        return vec![tools_of_requests(requests)];
+        return [tools_of_requests(requests)].into_iter().chain(uses_as_value(requests)).collect();
     }
     let mut found = Vec::new();
     if let Op::Const(value) = &ir.op
@@ -70,12 +70,6 @@ fn uses_as_value(ir: &Ir) -> Vec<Option<Vec<CalledTool>>> {
     }
     ir.children(&mut |child| found.extend(uses_as_value(child)));
     found
-}
-
-/// Whether a value is a function such as `tool/call`.
-fn is_upstream_function(value: &Value) -> bool {
-    // In a list, it may be taken out of the list and called.
-    value.items().is_none() && has_upstream_call(value)
 }
 
 /// Returns the tools of the requests in a literal list. `None` if one of them, or the list, is computed.
@@ -107,9 +101,11 @@ fn tool_of_literal(request: &Ir) -> Option<CalledTool> {
             Op::Const(value) => value.as_name().map(str::to_owned),
             _ => None,
         };
+        // A call reads the keyword if there is a text with the same name.
+        let is_read = |key: &Value, known: &Option<String>| matches!(key, Value::Keyword(_)) || known.is_none();
         match key.as_name() {
-            Some("server") => tool.server = name,
-            Some("tool") => tool.tool = name,
+            Some("server") if is_read(key, &tool.server) => tool.server = name,
+            Some("tool") if is_read(key, &tool.tool) => tool.tool = name,
             _ => {}
         }
     }
@@ -146,6 +142,11 @@ mod tests {
             ),
             (r#"(mapv tool/call [{:server "a" :tool "b" data/key 1}])"#, vec!["?/?"]),
             ("(map tool/call data/requests)", vec!["?/?"]),
+            (r#"(map tool/call [{:server "a" :tool "b" :args {:n (map tool/call data/requests)}}])"#, vec!["?/?", "a/b"]),
+            (r#"(map {:f tool/call} [{:server "a" :tool "b"}])"#, vec!["?/?"]),
+            (r#"(map tool/call [{:tool "b" "tool" "c" :server "a" :args {:n (inc 1)}}])"#, vec!["a/b"]),
+            (r#"(tool/call {:tool "b" "tool" "c" :server "a" :args {:n (inc 1)}})"#, vec!["a/b"]),
+            (r#"(tool/call {"tool" "c" :tool data/name :server "a"})"#, vec!["a/?"]),
             (r#"(map tool/call [(tool/value {:server "a" :tool "b"})])"#, vec!["?/?", "a/b"]),
             ("(map (fn [f] (f 1)) [tool/call])", vec!["?/?"]),
             (r#"(map #'tool/call [{:server "a" :tool "b"}])"#, vec!["a/b"]),

@@ -70,7 +70,7 @@ pub mod temporal;
 pub mod value;
 
 pub use bindings::Bindings;
-pub use call_sites::{EarlierCalls, HostToolCall, ToolCallSite, has_upstream_call, is_upstream_call};
+pub use call_sites::{EarlierCalls, HostToolCall, ToolCallSite, has_upstream_call, is_upstream_call, is_upstream_call_value};
 pub use deadline::Deadline;
 pub use error::{Error, ErrorKind, Position, Span};
 pub use host::Host;

@@ -35,7 +35,7 @@ pub(crate) struct Discovered {
 }
 
 /// What an upstream says whose authorization server the config has.
-pub(crate) struct Asked {
+pub(crate) struct ProbeAnswer {
     /// The issuer of the config if the metadata of the upstream names it, otherwise the first one, and the parameter `resource` of the
     /// metadata. `None` if there is no usable metadata, or if it names no server.
     pub(crate) named: Option<(String, String)>,
@@ -89,16 +89,16 @@ pub(crate) async fn discover(fetcher: &Fetcher<'_>, upstream: &Url) -> Result<Di
 
 /// Asks an upstream whose authorization server the config has. `issuer` is that of the config, and may be empty. `None` if the upstream cannot
 /// be asked.
-pub(crate) async fn ask(fetcher: &Fetcher<'_>, upstream: &Url, issuer: &str) -> Option<Asked> {
+pub(crate) async fn ask(fetcher: &Fetcher<'_>, upstream: &Url, issuer: &str) -> Option<ProbeAnswer> {
     let challenge = challenge_of(fetcher, upstream).await.ok()?;
     let Ok(resource) = resource_of(fetcher, upstream, &challenge).await else {
         let Challenge { scope, needs_proof, .. } = challenge;
-        return Some(Asked { named: None, names_issuer: true, scope, needs_proof });
+        return Some(ProbeAnswer { named: None, names_issuer: true, scope, needs_proof });
     };
     let names_issuer = resource.authorization_servers.iter().any(|named| named == issuer);
     let first = resource.authorization_servers.first().filter(|first| is_shown(first)).cloned();
     let server = if names_issuer { Some(issuer.to_owned()) } else { first };
-    Some(Asked {
+    Some(ProbeAnswer {
         named: server.map(|issuer| (issuer, resource.identifier)),
         names_issuer,
         scope: if challenge.scope.is_empty() { resource.scopes_supported } else { challenge.scope },

@@ -9,7 +9,7 @@ use ptc_upstream::http::address::AddressLimits;
 use ptc_upstream::http::client::HttpClient;
 use url::Url;
 
-use crate::discovery::{self, Asked};
+use crate::discovery::{self, ProbeAnswer};
 use crate::endpoint;
 use crate::login::AuthorizationServer;
 use crate::metadata::Fetcher;
@@ -59,7 +59,7 @@ impl UpstreamProbe {
     }
 
     /// Asks the upstream. `None` if it cannot be asked.
-    pub(crate) async fn ask(&self) -> Option<Asked> {
+    pub(crate) async fn ask(&self) -> Option<ProbeAnswer> {
         let fetcher = Fetcher { http: &self.http, limits: Some(&self.limits), deadline: Instant::now() + TIMEOUT };
         discovery::ask(&fetcher, &self.upstream, self.issuer).await
     }
@@ -68,7 +68,7 @@ impl UpstreamProbe {
     /// the metadata names several, that of the config has precedence. Returns `None` if there is no such metadata, or if the upstream cannot
     /// be asked for it: this is neither a match nor a difference.
     pub async fn named_server(&self) -> Option<AuthorizationServer> {
-        let Asked { named, scope, needs_proof, .. } = self.ask().await?;
+        let ProbeAnswer { named, scope, needs_proof, .. } = self.ask().await?;
         named.map(|(issuer, resource)| AuthorizationServer { issuer, resource, scope, needs_proof })
     }
 }

@@ -117,12 +117,18 @@ impl Renewal {
                 let earlier = &stored.refresh_token;
                 let renewed = Login::new(self.key.clone(), &url, &response, earlier, &stored.scope, stored.found.clone());
                 let shared = redactor.clone();
-                // An upstream could read a stored token, so that the redactor knows it first.
-                let renewed = offload(table_bytes(&renewed), move || {
+                // An upstream could read a stored token, so that the redactor knows it first. A file is replaced in the same piece of work,
+                // which a shutdown does not interrupt once it has begun: the server may have replaced the refresh token. It has the lock.
+                let (login, renewed, committed) = offload(table_bytes(&renewed), move || {
                     learn(&shared, upstream, &renewed);
-                    renewed
-                });
-                replacement.commit(&renewed.await?).await.map_err(failed)?;
+                    let committed = replacement.commit_file(&renewed);
+                    (login, renewed, committed)
+                })
+                .await?;
+                if let Some(replacement) = committed.map_err(failed)? {
+                    replacement.commit(&renewed).await.map_err(failed)?;
+                }
+                drop(login);
                 self.remember(&response.access_token);
                 Ok((response, asked_at))
             }

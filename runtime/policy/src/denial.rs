@@ -58,7 +58,10 @@ pub(crate) fn denial(policy: &'static Policy, unmet: &[u16], tools: &[(String, O
         let granting = policy.rules.iter().zip(unmet).filter(|(rule, _)| permits(rule, server, tool.as_deref()));
         let mut candidates: Vec<Missing> = granting.map(|(rule, unmet)| Missing::new(rule, *unmet)).collect();
         // A caller can get a scope more easily than another condition.
-        candidates.sort_by_key(|missing| (!missing.is_only_scopes(), missing.scopes.len()));
+        candidates.sort_by(|one, other| {
+            let order = |missing: &Missing| (!missing.is_only_scopes(), missing.scopes.len());
+            order(one).cmp(&order(other)).then_with(|| one.scopes.cmp(&other.scopes))
+        });
         let by_rule: Vec<String> =
             candidates.iter().map(|missing| format!("{} for the rule '{}'", missing.described(), missing.rule)).collect();
         let why = if by_rule.is_empty() {

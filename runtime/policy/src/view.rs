@@ -12,6 +12,9 @@ use crate::grants::{RuleGrant, ToolGrants};
 /// Maximum number of views of a catalog that are kept. Those that were not used for the longest time are made again.
 const MAX_VIEWS: usize = 1_000;
 
+/// Maximum number of tools in all views of a catalog together, each of which takes about 200 bytes.
+const MAX_TOOLS: usize = 200_000;
+
 /// Maximum number of catalogs whose views are kept. A live catalog is replaced when it grows, and its views are of no use then.
 const MAX_CATALOGS: usize = 4;
 
@@ -64,6 +67,10 @@ impl Views {
         }
         let view = Arc::new(View::new(policy, rules, whole, owner, catalogs));
         of_catalog.insert(rules.into(), Arc::clone(&view));
+        let mut tools: usize = of_catalog.iter().map(|(_, view)| view.grants.len()).sum();
+        while tools > MAX_TOOLS && of_catalog.len() > 1 {
+            tools -= of_catalog.remove_lru().map_or(0, |(_, view)| view.grants.len());
+        }
         view
     }
 
@@ -159,7 +166,7 @@ mod tests {
             let owner: Arc<str> = format!("name:{}", set / 100).into();
             views.get(policy, &rules(set), &owner, whole)
         };
-        // Ten owners with a hundred sets of rules each, and a new one.
+        // Several owners with a hundred sets of rules each, and a new one.
         let first = of(1);
         for set in 0..1_200 {
             let view = of(set);

@@ -1,7 +1,8 @@
 //! Runs recorded programs with the tools before and after a change of the upstreams, for `diff` and `update`.
 //!
 //! The answers of the cassettes are those of the former tools. For the current tools they are adapted to their output schemas: members
-//! that a schema no longer has are removed, and values that it refuses are replaced by generated ones.
+//! that a schema no longer has are removed, and values that it refuses are replaced by generated ones. A program that gives the same with
+//! these is run once more where only the current schemas permit null or a missing member.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -256,7 +257,7 @@ impl Upgrade<'_> {
         match config {
             None => UnusableTests {
                 hint: hint(),
-                ..unusable("it names no config, and its folder has no `upstreams.json`".to_owned())
+                ..unusable("the file names no config, and its folder has no `upstreams.json`".to_owned())
             },
             Some(config) => {
                 let other = quoted(&config.display().to_string());
@@ -482,6 +483,7 @@ fn effect(old: Result<Answer, String>, new: Result<Answer, String>, test_before:
     if test_before.verdict() != Verdict::Passed {
         return match (before.value(), after.value()) {
             (Err(failure), Err(_)) => Effect::FailsBefore(failure.to_string(), failure.span),
+            (Ok(_), Err(failure)) => Effect::Fails(failure.to_string(), failure.span),
             _ if is_failed => Effect::FailsBefore("its test fails".to_owned(), None),
             _ => Effect::Unknown("its test fails with the pinned tools".to_owned()),
         };
@@ -495,7 +497,7 @@ fn effect(old: Result<Answer, String>, new: Result<Answer, String>, test_before:
         (Ok(_), Err(failure)) => Effect::Fails(failure.to_string(), failure.span),
         // The test expects the failure.
         (Err(before), Err(after)) if before.to_string() == after.to_string() => Effect::None,
-        (Err(before), Err(after)) => other(format!("it fails with {after}; it failed with {before}")),
+        (Err(before), Err(after)) => other(format!("the failure {after}, which was {before}")),
         (Err(_), Ok(_)) => other("it does not fail any more".to_owned()),
     }
 }

@@ -16,7 +16,7 @@ const HASH_BYTES: usize = 8;
 /// thousand numbers, the probability that two replacements are equal is 6 in ten million.
 const NUMBERS: std::ops::Range<u64> = 1_000_000_000_000_000..(1 << 53);
 /// Minimum length of a key in bytes, as for the other keys of a server. Sixteen random bytes have this length in hexadecimal. A key that
-/// can be guessed permits to test guesses of the replaced texts.
+/// can be guessed lets others test guesses of the replaced texts.
 const MIN_KEY_BYTES: usize = 32;
 
 /// A secret key. Equal texts get equal replacements in all recordings with the same key. A person without the key cannot test

@@ -67,6 +67,10 @@ impl Replacements {
 
     /// Returns the replacement of a number, which the rule at this position selects.
     pub(super) fn number(&mut self, number: &str, rule: usize) -> String {
+        // With a key: an upstream repeated a number of the cassette, which a program had sent.
+        if self.earlier.contains_key(number) {
+            return number.to_owned();
+        }
         if let Some((known, _)) = self.numbers.get(number) {
             return known.clone();
         }

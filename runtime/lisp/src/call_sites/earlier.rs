@@ -43,7 +43,7 @@ impl Uses {
             Op::Global { index, .. } => self.names.extend(unit.globals.get(*index as usize).cloned()),
             Op::History(_) => self.has_history = true,
             Op::Const(value) => each_distinct([value], |value| {
-                self.has_call_as_value |= is_call(value);
+                self.has_call_as_value |= is_upstream_call_value(value);
                 if let Value::Var(name) = value {
                     self.names.insert(name.as_str().into());
                 }
@@ -56,7 +56,7 @@ impl Uses {
 }
 
 /// Whether a value is a function such as `tool/call`, or refers to it by name.
-fn is_call(value: &Value) -> bool {
+pub fn is_upstream_call_value(value: &Value) -> bool {
     match value {
         Value::Builtin(row) => is_upstream_call(row.namespace, row.name),
         Value::Var(name) => name.as_str().split_once('/').is_some_and(|(namespace, name)| is_upstream_call(namespace, name)),
@@ -66,7 +66,7 @@ fn is_call(value: &Value) -> bool {
 
 /// Whether a constant contains a function such as `tool/call`.
 pub fn has_upstream_call(constant: &Value) -> bool {
-    is_call(constant) || Children::new(constant).is_some_and(|mut children| children.any(has_upstream_call))
+    is_upstream_call_value(constant) || Children::new(constant).is_some_and(|mut children| children.any(has_upstream_call))
 }
 
 /// Adds the ranges of all functions within an expression.
@@ -111,7 +111,7 @@ pub(crate) fn earlier_calls(
         }
         let mut texts = Vec::new();
         each_distinct(roots, |value| {
-            found.is_incomplete |= is_call(value) || deadline.step();
+            found.is_incomplete |= is_upstream_call_value(value) || deadline.step();
             match value {
                 Value::Closure(function) if seen_texts.insert(Arc::as_ptr(function.source())) => texts.push(function.source()),
                 Value::Var(name) => names.extend([Arc::from(name.as_str())]),

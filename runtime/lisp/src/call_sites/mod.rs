@@ -13,7 +13,7 @@ use crate::ir::{GroupIr, Ir, Op, Step, Unit};
 use crate::{Kind, Value, host_functions};
 
 pub(crate) use earlier::earlier_calls;
-pub use earlier::{EarlierCalls, has_upstream_call};
+pub use earlier::{EarlierCalls, has_upstream_call, is_upstream_call_value};
 use followed::Followed;
 use names::{Known, Names, Parts, place};
 
@@ -339,6 +339,14 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
                 }
                 for (at, key) in parts.iter().step_by(2).enumerate() {
                     let Op::Const(key) = &key.op else { continue };
+                    // A call reads the keyword if there is a text with the same name.
+                    let is_text =
+                        matches!(key, Value::Str(_)) && matches!(key.as_name(), Some("server" | "tool" | "max" | "args"));
+                    let is_same =
+                        |other: &Ir| matches!(&other.op, Op::Const(Value::Keyword(name)) if Some(name.as_str()) == key.as_name());
+                    if is_text && parts.iter().step_by(2).any(is_same) {
+                        continue;
+                    }
                     let value = self.entry(&request, at, names);
                     let constant = value.as_ref().and_then(Known::constant);
                     match key.as_name() {

@@ -61,7 +61,7 @@ impl TokenStore {
         #[cfg(not(feature = "keyring"))]
         let medium = if is_keyring { return Err(WITHOUT_KEYRING.into()) } else { Medium::Files };
         let folder = store.filter(|_| !is_keyring).or_else(|| Some(state()?.join("ptc-compile/tokens")));
-        let folder = folder.ok_or("there is no home directory: name the folder of the token store")?;
+        let folder = folder.ok_or("there is no home directory: set HOME, or XDG_STATE_HOME to an absolute path")?;
         Ok(TokenStore { folder, medium })
     }
 
@@ -129,14 +129,14 @@ impl TokenStore {
     /// # Errors
     ///
     /// The folder cannot be written, or the lock is not released before the deadline.
-    pub(crate) async fn lock(&self, key: &LoginKey, deadline: Instant) -> Result<LockedLogin<'_>, StoreError> {
+    pub(crate) async fn lock(&self, key: &LoginKey, deadline: Instant) -> Result<LockedLogin, StoreError> {
         let described = |why: &dyn std::fmt::Display| format!("the token store {} cannot be used: {why}", self.folder.display());
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(|why| described(&why))?;
         let open = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(self.path(key, "lock"));
         let file = open.map_err(|why| described(&why))?;
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(LockedLogin { store: self, key: key.clone(), _lock: file }),
+                Ok(()) => return Ok(LockedLogin { store: self.clone(), key: key.clone(), _lock: file }),
                 Err(TryLockError::Error(why)) => return Err(described(&why)),
                 Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
                     return Err(described(&"another process has locked it"));
@@ -152,13 +152,13 @@ const WITHOUT_KEYRING: &str = "this binary cannot open the keyring of the system
                                ptc-oauth-client), or name the folder of the token store";
 
 /// A login that no other process changes. The lock is released when it is dropped.
-pub(crate) struct LockedLogin<'s> {
-    store: &'s TokenStore,
+pub(crate) struct LockedLogin {
+    store: TokenStore,
     key: LoginKey,
     _lock: File,
 }
 
-impl LockedLogin<'_> {
+impl LockedLogin {
     /// Returns the current login.
     ///
     /// # Errors
@@ -212,6 +212,19 @@ pub(crate) enum Replacement {
 }
 
 impl Replacement {
+    /// Puts the login in the place of the current one if it is a file. Returns the work that remains if it is not.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be written. The current login is unchanged.
+    pub(crate) fn commit_file(self, login: &Login) -> Result<Option<Replacement>, StoreError> {
+        match self {
+            Replacement::File(file) => file.commit(&encoded(login)?).map(|()| None),
+            #[cfg(feature = "keyring")]
+            Replacement::Keyring => Ok(Some(Replacement::Keyring)),
+        }
+    }
+
     /// Puts the login in the place of the current one.
     ///
     /// # Errors
@@ -219,7 +232,7 @@ impl Replacement {
     /// The store cannot be written. The current login is unchanged.
     #[cfg_attr(not(feature = "keyring"), expect(clippy::unused_async, reason = "files do not wait"))]
     pub(crate) async fn commit(self, login: &Login) -> Result<(), StoreError> {
-        let bytes = Zeroizing::new(serde_json::to_vec(login).map_err(|why| format!("the login cannot be stored: {why}"))?);
+        let bytes = encoded(login)?;
         match self {
             Replacement::File(file) => file.commit(&bytes),
             #[cfg(feature = "keyring")]
@@ -229,6 +242,10 @@ impl Replacement {
             }
         }
     }
+}
+
+fn encoded(login: &Login) -> Result<Zeroizing<Vec<u8>>, StoreError> {
+    serde_json::to_vec(login).map(Zeroizing::new).map_err(|why| format!("the login cannot be stored: {why}"))
 }
 
 #[cfg(test)]

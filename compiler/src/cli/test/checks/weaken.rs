@@ -39,7 +39,14 @@ pub(in super::super) fn weaken(before: &Tool, now: &Tool, answer: &mut Json, wea
     let mut weakened = Weakened { weakness, places: BTreeSet::new() };
     if let (Some(old), Some(new)) = (before.schema(), now.schema()) {
         let schemas = (Schema::new(old), Schema::new(new));
-        weakened.value((&schemas.0, &[old]), (&schemas.1, &[new]), answer, "", 0);
+        let mut other = answer.clone();
+        weakened.value((&schemas.0, &[old]), (&schemas.1, &[new]), &mut other, "", 0);
+        // Other keywords may demand what is missing.
+        if now.permits(&other) {
+            *answer = other;
+        } else {
+            weakened.places.clear();
+        }
     }
     weakened.places
 }
@@ -99,6 +106,19 @@ impl Weakened {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answer_that_the_new_schema_refuses_is_kept() {
+        let tool = |quantity: &str| {
+            let schema = format!(
+                r#"{{"type":"object","properties":{{"qty":{quantity},"free":{{"type":"boolean"}}}},"allOf":[{{"if":{{"properties":{{"qty":{{"type":"null"}}}}}},"then":{{"properties":{{"free":{{"const":true}}}}}}}}]}}"#
+            );
+            Tool { definition: format!(r#"{{"outputSchema":{schema}}}"#).leak(), ..Tool::EMPTY }
+        };
+        let mut answer = Json::parse(r#"{"free":false,"qty":1}"#).expect("JSON");
+        let places = weaken(&tool(r#"{"type":"integer"}"#), &tool(r#"{"type":["integer","null"]}"#), &mut answer, Weakness::Null);
+        assert_eq!((places.len(), &*answer.canonical()), (0, r#"{"free":false,"qty":1}"#));
+    }
 
     #[test]
     fn only_what_the_new_schema_alone_permits_is_weakened() {
