@@ -187,6 +187,36 @@ fn person_logs_in_with_a_browser_and_with_a_device_code_and_tokens_are_renewed()
     assert!(answer.contains(":reason :auth_expired") && answer.contains("ptc-compile login CONFIG browser"), "{answer}");
 }
 
+/// A person enters a refresh token that the provider has issued elsewhere.
+#[test]
+#[ignore = "needs oidc-provider, which .ci/peers installs"]
+fn refresh_token_that_a_person_enters_is_renewed_and_replaced() {
+    let (_provider, issuer) = provider_for_persons("2");
+    let elsewhere = folder_for_persons(&issuer, &[("browser", "authorization_code")]);
+    log_in(elsewhere.path(), "browser");
+    let stored = std::fs::read_dir(elsewhere.path().join("tokens")).expect("the store").flatten().map(|entry| entry.path());
+    let stored = stored.into_iter().find(|path| path.extension().is_some_and(|end| end == "json")).expect("a login");
+    let stored: Value = serde_json::from_slice(&std::fs::read(stored).expect("a file")).expect("JSON");
+    let token = elsewhere.path().join("token");
+    std::fs::write(&token, stored["refresh_token"].as_str().expect("a refresh token")).expect("a file");
+
+    let folder = folder_for_persons(&issuer, &[("entered", "refresh_token")]);
+    let mut login = Command::new(ptc_compile());
+    login.args(["login", "upstreams.json", "--store", "tokens"]).current_dir(folder.path());
+    let entered = login.stdin(std::fs::File::open(&token).expect("a file")).output().expect("it starts");
+    assert!(entered.status.success(), "{entered:?}");
+    let mut server = Client::of(
+        Command::new(ptc_compile()).args(["run", "upstreams.json", "--token-store", "tokens"]).current_dir(folder.path()),
+    );
+    server.initialize();
+    // The access token expires after two seconds, and the provider accepts each refresh token once.
+    for _ in 0..3 {
+        let answer = server.eval("(tool/call {:server \"entered\" :tool \"whoami\"})");
+        assert!(answer.contains("{\"client\" \"person\""), "{answer}");
+        std::thread::sleep(Duration::from_millis(2_200));
+    }
+}
+
 /// The provider replaces a refresh token when it is used, and refuses one that it has replaced.
 #[test]
 #[ignore = "needs oidc-provider, which .ci/peers installs"]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -302,6 +302,16 @@ fn request_for_tokens_is_repeated_with_a_new_proof_after_a_lost_connection() {
     let sent: Vec<Value> =
         server.requests().iter().filter(|asked| asked.target == "/token").map(|asked| proof(asked).1["jti"].clone()).collect();
     assert!(sent.len() == 2 && sent[0] != sent[1], "{sent:?}");
+}
+
+#[test]
+fn metadata_that_never_comes_ends_a_login_in_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let api = protected(|_| Answer::Hang, |_| Answer::json(200, json!({})));
+    let began = Instant::now();
+    let why = log_in(&api, folder.path()).unwrap_err();
+    assert!(why.contains(&api.url(METADATA)), "{why}");
+    assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
 }
 
 #[test]
