@@ -310,7 +310,7 @@ fn metadata_that_never_comes_ends_a_login_in_time() {
     let api = protected(|_| Answer::Hang, |_| Answer::json(200, json!({})));
     let began = Instant::now();
     let why = log_in(&api, folder.path()).unwrap_err();
-    assert!(why.contains(&api.url(METADATA)), "{why}");
+    assert!(why.contains(api.url(METADATA)), "{why}");
     assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
 }
 
