@@ -73,9 +73,10 @@ struct Frame {
     captures: Rc<[Option<ResultPath>]>,
 }
 
-/// The traversal. With `ALL` it reports every finding. Without it, it reports only findings that hold for any answer, and reads
-/// no schema. The parameter is a constant, so that a binary without reviews does not contain their code.
-struct Walk<'a, 'p, const ALL: bool> {
+/// The traversal.
+struct Walk<'a, 'p> {
+    /// Whether every finding is reported. Otherwise only those are that hold for any answer, and no schema is read.
+    all: bool,
     /// Names that the program defines once, with their places.
     globals: LiteMap<u32, Option<ResultPath>>,
     known: HashMap<Span, (Option<&'static Tool>, String), RandomState>,
@@ -140,7 +141,7 @@ pub(crate) fn missing_keys(program: &Program, catalog: &Catalog, sites: &[ToolCa
     let name = |site: &ToolCallSite| format!("{}/{}", site.server.as_deref().unwrap_or("?"), site.tool.as_deref().unwrap_or("?"));
     let known = sites.iter().map(|site| (site.span, (tool_of(site, catalog), name(site)))).collect();
     let mut findings = Vec::new();
-    let mut walk = Walk::<true>::new(known, &mut findings, deadline);
+    let mut walk = Walk::new(true, known, &mut findings, deadline);
     walk.helpers = Some(HashMap::default());
     walk.expr(program.ir(), &mut Frame::default());
     let closed = std::mem::take(&mut walk.closed);
@@ -167,7 +168,7 @@ fn sites_of<const ALL: bool>(
         _ => "the call".to_owned(),
     };
     let known = sites.iter().map(|site| (site.span, (tool_of(site, catalog), name(site)))).collect();
-    let mut walk = Walk::<ALL>::new(known, findings, deadline);
+    let mut walk = Walk::new(ALL, known, findings, deadline);
     let mut frame = Frame::default();
     let value = walk.expr(program.ir(), &mut frame);
     // The program's value is shown completely, including any status.
@@ -175,13 +176,15 @@ fn sites_of<const ALL: bool>(
     walk.sites
 }
 
-impl<'a, const ALL: bool> Walk<'a, '_, ALL> {
+impl<'a> Walk<'a, '_> {
     fn new(
+        all: bool,
         known: HashMap<Span, (Option<&'static Tool>, String), RandomState>,
         findings: &'a mut Vec<Finding>,
         deadline: &'a Deadline,
     ) -> Self {
         Walk {
+            all,
             globals: LiteMap::new(),
             known,
             sites: Vec::new(),
@@ -202,7 +205,7 @@ impl<'a, const ALL: bool> Walk<'a, '_, ALL> {
     }
 }
 
-impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
+impl<'p> Walk<'_, 'p> {
     /// Returns the place of an expression's value, if known.
     fn expr(&mut self, ir: &'p Ir, frame: &mut Frame) -> Option<ResultPath> {
         if self.depth > 0 {
@@ -252,7 +255,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
                 }
                 self.either(places)
             }
-            Op::Def { index, value: Some(value), .. } if ALL => {
+            Op::Def { index, value: Some(value), .. } if self.all => {
                 if let (Some(helpers), Op::Fn(group)) = (&mut self.helpers, &value.op) {
                     let function = if helpers.contains_key(index) { None } else { Some(&**group) };
                     helpers.insert(*index, function);
@@ -435,7 +438,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
             return None;
         }
         place.path.push(Step::Key(name.to_owned()));
-        if ALL
+        if self.all
             && let Some((Step::Key(first), rest)) = place.path.split_first()
             && first == "value"
             && !rest.is_empty()
@@ -499,7 +502,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
     fn either(&mut self, places: Vec<Option<ResultPath>>) -> Option<ResultPath> {
         let mut known: Vec<ResultPath> = places.into_iter().flatten().collect();
         known.dedup();
-        if known.len() == 1 && known.iter().all(|place| place.is_value() && ALL) {
+        if known.len() == 1 && known.iter().all(|place| place.is_value() && self.all) {
             return known.pop();
         }
         for place in known {

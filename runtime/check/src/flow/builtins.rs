@@ -26,7 +26,7 @@ const LISTS_OF: &[&str] = &["map", "map-indexed", "mapv", "pmap"];
 /// Functions that test whether there is a value.
 const ASKS: &[&str] = &["nil?", "some?", "not", "boolean", "empty?", "not-empty", "true?", "false?", "contains?"];
 
-impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
+impl<'p> Walk<'_, 'p> {
     pub(super) fn builtin(
         &mut self,
         namespace: &str,

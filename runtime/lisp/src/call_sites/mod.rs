@@ -87,8 +87,13 @@ pub struct HostToolCall {
 /// Finds every call of an upstream tool, in the order of the text. With `BY_NAME`, calls in functions of the program are also
 /// reported for each call of the function.
 pub(crate) fn upstream_calls<const BY_NAME: bool>(unit: &Unit) -> Vec<ToolCallSite> {
-    let mut calls =
-        Calls::<BY_NAME> { known: unit.imported_globals, globals: Vec::new(), sites: Vec::new(), followed: Followed::default() };
+    let mut calls = Calls {
+        by_name: BY_NAME,
+        known: unit.imported_globals,
+        globals: Vec::new(),
+        sites: Vec::new(),
+        followed: Followed::default(),
+    };
     if BY_NAME {
         calls.define(&unit.body);
     }
@@ -109,9 +114,10 @@ enum Defined<'a> {
     Ambiguous,
 }
 
-/// Finds calls. With `BY_NAME`, names count as the literals that they are bound to. It is a const parameter so that binaries that
-/// only run programs do not contain the second variant.
-struct Calls<'a, const BY_NAME: bool> {
+/// Finds calls.
+struct Calls<'a> {
+    /// Whether names count as the literals that they are bound to.
+    by_name: bool,
     /// Number of globals that may be defined before the program runs.
     known: u32,
     /// The definitions of the program's own globals, by index.
@@ -120,7 +126,7 @@ struct Calls<'a, const BY_NAME: bool> {
     followed: Followed,
 }
 
-impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
+impl<'a> Calls<'a> {
     fn define(&mut self, ir: &'a Ir) {
         if let Op::Def { index, value, .. } = &ir.op
             && let Some(own) = index.checked_sub(self.known)
@@ -144,8 +150,8 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
                 let site = self.site(ir.span, row.name, &[], names);
                 self.push(ToolCallSite { arity: Some(fault.message.clone()), ..site });
             }
-            _ if BY_NAME && !self.followed.step() => return,
-            Op::Let { bindings, body } if BY_NAME => {
+            _ if self.by_name && !self.followed.step() => return,
+            Op::Let { bindings, body } if self.by_name => {
                 for (slot, value) in bindings {
                     self.find(value, names);
                     let value = self.value(value, names);
@@ -153,7 +159,7 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
                 }
                 return self.find(body, names);
             }
-            Op::Loop { first, inits, body } if BY_NAME => {
+            Op::Loop { first, inits, body } if self.by_name => {
                 if inits.is_empty() {
                     // `recur` rebinds the parameters of the function.
                     names.unbind_from(*first);
@@ -164,7 +170,7 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
                 }
                 return self.find(body, names);
             }
-            Op::Call { f, args } if BY_NAME => {
+            Op::Call { f, args } if self.by_name => {
                 for arg in args {
                     self.find(arg, names);
                 }
@@ -178,19 +184,19 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
                 return;
             }
             // A function that is used as a value may be called with any arguments.
-            Op::Local(_) | Op::Capture(_) | Op::Global { .. } if BY_NAME => {
+            Op::Local(_) | Op::Capture(_) | Op::Global { .. } if self.by_name => {
                 if let Some((group, _)) = self.value(ir, names).and_then(Known::into_function) {
                     self.followed.escapes(group);
                 }
             }
-            Op::This | Op::Sibling(_) if BY_NAME => self.followed.current_escapes(),
-            Op::Fn(group) if BY_NAME => return self.function(group, names),
-            Op::LetFn { slots, group, body } if BY_NAME => {
+            Op::This | Op::Sibling(_) if self.by_name => self.followed.current_escapes(),
+            Op::Fn(group) if self.by_name => return self.function(group, names),
+            Op::LetFn { slots, group, body } if self.by_name => {
                 slots.iter().for_each(|slot| names.bind(*slot, None));
                 self.function(group, names);
                 return self.find(body, names);
             }
-            Op::For { steps, .. } if BY_NAME => {
+            Op::For { steps, .. } if self.by_name => {
                 for step in steps {
                     match step {
                         Step::Each(slot, items) => {
@@ -217,7 +223,7 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
     }
 
     fn push(&mut self, mut site: ToolCallSite) {
-        if BY_NAME {
+        if self.by_name {
             site.call = self.followed.call();
             self.followed.note();
         }
@@ -260,8 +266,8 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
     fn value_within(&self, ir: &'a Ir, names: &Names<'a>, depth: u32) -> Option<Known<'a>> {
         match &ir.op {
             Op::Const(_) | Op::Vector(_) | Op::Set(_) => Some(Known { ir, parts: None }),
-            Op::Map(_) if !BY_NAME => Some(Known { ir, parts: None }),
-            _ if !BY_NAME => None,
+            Op::Map(_) if !self.by_name => Some(Known { ir, parts: None }),
+            _ if !self.by_name => None,
             Op::Map(parts) => {
                 let depth = depth.checked_sub(1)?;
                 let values = parts.iter().skip(1).step_by(2).map(|value| self.value_within(value, names, depth)).collect();
@@ -286,7 +292,7 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
     fn entry(&self, map: &Known<'a>, at: usize, names: &Names<'a>) -> Option<Known<'a>> {
         match (&map.parts, &map.ir.op) {
             (Some(parts), _) => parts.get(at)?.clone(),
-            (None, Op::Map(parts)) if !BY_NAME => self.value(parts.get(2 * at + 1)?, names),
+            (None, Op::Map(parts)) if !self.by_name => self.value(parts.get(2 * at + 1)?, names),
             _ => None,
         }
     }
@@ -359,7 +365,9 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
                         }
                         _ => {}
                     }
-                    if BY_NAME && let (Some(name), Some(value)) = (key.as_name(), value) {
+                    if self.by_name
+                        && let (Some(name), Some(value)) = (key.as_name(), value)
+                    {
                         site.passed.extend(self.followed.passed(value.ir.span).map(|span| (name.to_owned(), span)));
                     }
                 }
