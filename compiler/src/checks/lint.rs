@@ -128,8 +128,8 @@ pub fn lint(config: &Config, old: &Lock, lock: &Lock, diagnostics: &mut Diagnost
     }
 }
 
-/// Whether a value may be shown to models and stored in files: it hides no characters, does not address models, and has nothing that
-/// looks like a secret or was redacted.
+/// Returns whether a value may be shown to models and stored in files. Such a value hides no characters, does not address models, and
+/// contains nothing that looks like a secret or was redacted.
 pub fn is_presentable(config: &Config, value: &Json) -> bool {
     let known = Known { tools: BTreeSet::new(), secrets: literal_secrets(config) };
     let mut seen = Seen { known: Some(&known), ..Seen::default() };

@@ -167,8 +167,8 @@ fn contradiction(rule: &Rule) -> Option<Diagnostic> {
     let (condition, hint) = rule.when.iter().find_map(|condition| {
         let is_met = match (&condition.value, owner) {
             (Condition::Claim(claim, value), OwnerName::AccessToken { issuer, subject }) => match claim.as_str() {
-                "iss" => is_text(value, issuer),
-                "sub" => is_text(value, subject),
+                "iss" => is_string(value, issuer),
+                "sub" => is_string(value, subject),
                 _ => true,
             },
             (Condition::Owner(_), _) | (_, OwnerName::AccessToken { .. }) => true,
@@ -187,9 +187,9 @@ fn contradiction(rule: &Rule) -> Option<Diagnostic> {
     Some(Diagnostic::new(Code::RuleUnreachable, message).at(condition.place.clone(), label).hint(hint))
 }
 
-/// Whether a JSON value is a text.
-fn is_text(json: &str, text: &str) -> bool {
-    matches!(Json::parse(json), Some(Json::String(own)) if own == text)
+/// Returns whether a JSON text is a string with this content.
+fn is_string(json: &str, content: &str) -> bool {
+    matches!(Json::parse(json), Some(Json::String(own)) if own == content)
 }
 
 /// Returns the rules whose permitted calls are all permitted by earlier rules, each with the first of these.

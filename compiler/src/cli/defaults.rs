@@ -47,7 +47,7 @@ pub(crate) fn check_examples(config: &Config, lock: &Lock, diagnostics: &mut Dia
     }
 }
 
-/// Whether the arguments of a call can be the example of a tool.
+/// Returns whether the arguments of a call satisfy the schema of the tool, so that they can be its example.
 pub(crate) fn is_example(tool: &LockedTool, args: &Json) -> bool {
     example::fault(args, &tool.definition).is_none() && example_faults(tool, args).is_empty()
 }

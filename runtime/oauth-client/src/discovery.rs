@@ -72,7 +72,7 @@ pub(crate) async fn discover(fetcher: &Fetcher<'_>, upstream: &Url) -> Result<Di
     let Some(issuer) = resource.authorization_servers.first() else {
         return Err(format!("{} has no `authorization_servers`", resource.url));
     };
-    if !is_shown(issuer) {
+    if !is_printable(issuer) {
         return Err(format!("{} names an authorization server that is not a URL", resource.url));
     }
     let metadata = fetcher.metadata(issuer).await.map_err(FetchError::into_clause)?;
@@ -96,7 +96,7 @@ pub(crate) async fn ask(fetcher: &Fetcher<'_>, upstream: &Url, issuer: &str) -> 
         return Some(ProbeAnswer { named: None, names_issuer: true, scope, needs_proof });
     };
     let names_issuer = resource.authorization_servers.iter().any(|named| named == issuer);
-    let first = resource.authorization_servers.first().filter(|first| is_shown(first)).cloned();
+    let first = resource.authorization_servers.first().filter(|first| is_printable(first)).cloned();
     let server = if names_issuer { Some(issuer.to_owned()) } else { first };
     Some(ProbeAnswer {
         named: server.map(|issuer| (issuer, resource.identifier)),
@@ -221,14 +221,15 @@ impl Resource {
     }
 }
 
-/// Whether a text may be a URL. A person reads it in a terminal and in the lock file, and a parser of URLs accepts control characters.
-fn is_shown(text: &str) -> bool {
+/// Returns whether a text is short and printable. A person reads it in a terminal and in the lock file, and a parser of URLs accepts control
+/// characters.
+fn is_printable(text: &str) -> bool {
     text.len() <= MAX_URL && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// Whether a resource is the upstream, or a part of its origin that contains it.
 fn contains(resource: &str, upstream: &Url) -> bool {
-    if !is_shown(resource) {
+    if !is_printable(resource) {
         return false;
     }
     let Ok(resource) = Url::parse(resource) else { return false };

@@ -83,9 +83,7 @@ impl CallerAccess {
 /// Returns the denial of a tool that is permitted, but not in the view of the caller.
 fn over_limit() -> Denial {
     let message =
-        "the policy gives callers, or this caller's tokens, more different sets of tools than the server keeps, so that this \
-                   call is refused"
-            .to_owned();
+        "the policy gives callers, or this caller's tokens, more different sets of tools than the server keeps".to_owned();
     let hint = "use a token with fewer scopes, or give callers fewer different combinations of rules".to_owned();
     Denial { reason: message.clone(), message, hint, ..Denial::default() }
 }

@@ -13,6 +13,9 @@ const MAX_COPIED: usize = 500_000;
 /// theirs then.
 const MAX_MADE_FOR_OWNER: usize = 100;
 
+/// A catalog without tools.
+pub(crate) static NOTHING: Catalog = Catalog::EMPTY;
+
 /// The permitted tools of one upstream of a catalog.
 pub(crate) struct PermittedTools {
     pub(crate) upstream: &'static Upstream,
@@ -102,8 +105,6 @@ impl Catalogs {
 
     /// Returns the part of a catalog with the most tools among those that have only permitted tools.
     fn largest_within(&self, address: usize, permitted: &[PermittedTools]) -> &'static Catalog {
-        /// A catalog without tools.
-        static NOTHING: Catalog = Catalog::EMPTY;
         let permitted: HashMap<&str, HashSet<&str>> = permitted
             .iter()
             .map(|part| {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hashlink::LruCache;
 use ptc_catalog::{Catalog, Grant, Policy};
 
-use crate::catalogs::{Catalogs, PermittedTools};
+use crate::catalogs::{Catalogs, NOTHING, PermittedTools};
 use crate::grants::{RuleGrant, ToolGrants};
 
 /// Maximum number of views of a catalog that are kept. Those that were not used for the longest time are made again.
@@ -17,9 +17,6 @@ const MAX_TOOLS: usize = 200_000;
 
 /// Maximum number of catalogs whose views are kept. A live catalog is replaced when it grows, and its views are of no use then.
 const MAX_CATALOGS: usize = 4;
-
-/// A catalog without tools.
-static NOTHING: Catalog = Catalog::EMPTY;
 
 /// What some rules permit of a catalog.
 #[derive(Debug)]

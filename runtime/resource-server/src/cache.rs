@@ -1,8 +1,8 @@
 //! Keeps the keys of the issuer, and fetches them again within limits.
 //!
 //! Keys are fetched for the first token, when they are old, and for a token that no known key verifies: the issuer may have a new key, also
-//! under the id of an earlier one. Anybody can send such a token, so that there is at most one fetch in an interval. While the issuer cannot be reached, known keys
-//! are used until they are too old, and attempts become rarer.
+//! under the id of an earlier one. Anybody can send such a token, so that there is at most one fetch in an interval. While the issuer cannot
+//! be reached, known keys are used until they are too old, and attempts become rarer.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

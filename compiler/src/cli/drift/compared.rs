@@ -27,7 +27,7 @@ use crate::{Failure, files, program};
 /// Maximum number of places that a finding names beside its own.
 const MAX_PLACES: usize = 5;
 
-/// What is said of a program whose errors are not those of a change.
+/// The predicate about a program that fails with the pinned tools too.
 const BROKEN_BEFORE: &str = "was broken before as well, with the pinned tools";
 
 /// Two locks that were compared, with the findings about what differs.
@@ -199,8 +199,8 @@ impl Compared {
         found
     }
 
-    /// Returns the changes of a tool that can be the cause, with sentences. `passed` are the names of the arguments of the call, `None` if
-    /// they are not known.
+    /// Returns the changes of a tool that can be the cause, with sentences. `passed` are the names of the arguments of the call, or `None`
+    /// if these names are unknown.
     fn changes(&self, tool: &(String, String), cause: Cause, passed: Option<&BTreeSet<String>>) -> Vec<(Change, String)> {
         let (upstream, tool) = tool;
         let [old, new] = [&self.old, &self.new].map(|lock| lock.upstreams.get(upstream));
@@ -254,7 +254,7 @@ impl Compared {
         }
     }
 
-    /// Whether a program may call a tool that changed.
+    /// Returns whether a program may call a changed tool.
     fn may_call_changes(&self, config: &Config, name: &str, source: &str) -> bool {
         let callers = [program::caller(name, source)];
         Callers::of_changes(&callers, config, &self.old, &self.new).contain(name)

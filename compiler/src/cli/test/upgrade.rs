@@ -62,7 +62,7 @@ pub(crate) struct ProgramEffect {
     pub(crate) tools: BTreeSet<(String, String)>,
     /// How these tools have it.
     pub(crate) cause: Cause,
-    /// The names of the arguments that it passes to the tools. `None` if they are not known.
+    /// The names of the arguments that the program passes to the tools, or `None` if these names are unknown.
     pub(crate) arguments: Option<BTreeSet<String>>,
     /// The first call of one of the tools.
     pub(crate) call: Option<Span>,

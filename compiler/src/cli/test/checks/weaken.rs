@@ -36,30 +36,30 @@ impl Weakness {
 /// `items[].price`.
 pub(in super::super) fn weaken(before: &Tool, now: &Tool, answer: &mut Json, weakness: Weakness) -> BTreeSet<String> {
     let (before, now) = (DeclaredOutput::new(before), DeclaredOutput::new(now));
-    let mut weakened = Weakened { weakness, places: BTreeSet::new() };
+    let mut weakener = Weakener { weakness, places: BTreeSet::new() };
     if let (Some(old), Some(new)) = (before.schema(), now.schema()) {
         let schemas = (Schema::new(old), Schema::new(new));
         let mut other = answer.clone();
-        weakened.value((&schemas.0, &[old]), (&schemas.1, &[new]), &mut other, "", 0);
+        weakener.value((&schemas.0, &[old]), (&schemas.1, &[new]), &mut other, "", 0);
         // Other keywords may demand what is missing.
         if now.permits(&other) {
             *answer = other;
         } else {
-            weakened.places.clear();
+            weakener.places.clear();
         }
     }
-    weakened.places
+    weakener.places
 }
 
 /// A document, and the schemas of which a value satisfies one.
 type Alternatives<'a, 'b> = (&'b Schema<'a>, &'b [&'a Json]);
 
-struct Weakened {
+struct Weakener {
     weakness: Weakness,
     places: BTreeSet<String>,
 }
 
-impl Weakened {
+impl Weakener {
     fn value(&mut self, old: Alternatives<'_, '_>, new: Alternatives<'_, '_>, value: &mut Json, place: &str, depth: usize) {
         if depth > MAX_DEPTH {
             return;
