@@ -16,7 +16,7 @@ pub fn workspace() -> &'static Path {
 /// Returns the path of this workspace's `ptc-compile`, which is built if necessary.
 pub fn ptc_compile() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| built(&["--package", "ptc-compiler", "--bin", "ptc-compile"], "ptc-compile"))
+    PATH.get_or_init(|| built("ptc-compile"))
 }
 
 /// Returns a `PATH` whose first folder has this workspace's `ptc-compile`, which serves the upstreams of the quickstart.
@@ -30,18 +30,24 @@ pub fn path_of_commands() -> OsString {
 /// Returns the path of a server without upstreams: the runtime's example, which is built if necessary.
 pub fn plain() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| built(&["--package", "ptc-tests", "--example", "plain-server"], "examples/plain-server"))
+    PATH.get_or_init(|| built("examples/plain-server"))
 }
 
 /// Returns the path of this workspace's prebuilt runtime, which is beside `ptc-compile` and is built if necessary.
 pub fn prebuilt_runtime() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| built(&["--package", "ptc-prebuilt"], "ptc-runtime"))
+    PATH.get_or_init(|| built("ptc-runtime"))
 }
 
-/// Builds a target of the workspace with cargo. Returns its path: `place` in the profile's folder.
-fn built(what: &[&str], place: &str) -> PathBuf {
-    process::run(cargo().args(["build", "--quiet"]).args(what)).success();
+/// Returns the path of a program: `place` in the profile's folder. All programs are built once, by one command whose packages and
+/// features are those of `cargo test --workspace`: cargo then has compiled nearly all of them already. An example unites the features
+/// of dependencies of tests too.
+fn built(place: &str) -> PathBuf {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let programs = ["--bin", "ptc-compile", "--bin", "ptc-runtime", "--example", "plain-server"];
+        process::run(cargo().args(["build", "--quiet", "--workspace"]).args(programs)).success();
+    });
     let own = std::env::current_exe().expect("a test has a path");
     // target/debug/deps/this-test -> target/debug/place
     own.ancestors().nth(2).expect("tests lie in a profile's deps").join(place)
