@@ -77,6 +77,18 @@ pub fn warn_without_addresses(config: &Config, config_path: &str, lock: &Lock, d
     warn_without(config, config_path, &without_authorization, &authorized, diagnostics);
 }
 
+/// Notes upstreams whose config has another authorization server or resource than the lock file. A change that was accepted there is not
+/// drift any more, and logins still go to the server of the config.
+pub fn note_other_servers(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
+    for (name, upstream) in &config.upstreams {
+        let difference = lock.upstreams.get(name).and_then(|locked| drift::config_difference(upstream, locked));
+        let Some(difference) = difference else { continue };
+        let message = format!("the config of {} has {difference}", quoted(name));
+        let hint = "logins and tokens are those of the config: ask the operator of the upstream, and write the new value into the config";
+        diagnostics.push(Diagnostic::new(Code::OtherAuthorizationServer, message).at(upstream.place.clone(), "").hint(hint));
+    }
+}
+
 /// Warns of upstreams of which the lock file lacks something. `what` describes it, from the names and "is" or "are".
 fn warn_without(
     config: &Config,

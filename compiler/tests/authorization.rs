@@ -364,6 +364,10 @@ fn issuer_of_the_config_that_the_upstream_no_longer_names_is_drift_until_it_is_p
     service.set(|said| said.accepts = true);
     let (code, said) = run(folder, &["diff", "upstreams.json"]);
     assert_eq!((code, said.lines().last()), (Some(0), Some("nothing changed")), "{said}");
+    let note = format!("note[PTC0637]: the config of `notes` has the `issuer` `{a}`, and the lock file has `{b}`");
+    let check = || run(folder, &["--check", "upstreams.json", "--format", "short"]);
+    let (code, said) = check();
+    assert!(code == Some(0) && said.contains(&note), "{said}");
     assert_eq!(service.requests("/b/device"), 0);
     write_config(folder, &service, &json!({ "issuer": b }));
     for command in ["login", "update"] {
@@ -371,6 +375,8 @@ fn issuer_of_the_config_that_the_upstream_no_longer_names_is_drift_until_it_is_p
         assert_eq!(code, Some(0), "{said}");
     }
     assert_eq!(service.requests("/b/device"), 1);
+    let (code, said) = check();
+    assert!(code == Some(0) && !said.contains("PTC0637"), "{said}");
 }
 
 #[test]

@@ -61,9 +61,7 @@ impl Desktop {
 
     /// Calls a method of the keyring.
     fn ask(&self, call: &[&str]) -> Finished {
-        let mut send = Command::new("dbus-send");
-        send.args(["--session", "--print-reply", "--dest=org.freedesktop.secrets"]).args(call);
-        run(surround(&mut send, self.home.path()))
+        ask(self.home.path(), call)
     }
 
     /// Returns the number of entries of `ptc-compile`.
@@ -118,6 +116,23 @@ impl Drop for Desktop {
     }
 }
 
+/// Calls a method of the keyring of the person with this home.
+fn ask(home: &Path, call: &[&str]) -> Finished {
+    let mut send = Command::new("dbus-send");
+    send.args(["--session", "--print-reply", "--dest=org.freedesktop.secrets"]).args(call);
+    run(surround(&mut send, home))
+}
+
+/// Locks the keyring. No program of this bus asks for the password.
+fn lock(home: &Path) {
+    let lock = [
+        "/org/freedesktop/secrets",
+        "org.freedesktop.Secret.Service.Lock",
+        "array:objpath:/org/freedesktop/secrets/collection/login",
+    ];
+    ask(home, &lock).success();
+}
+
 /// Makes a program belong to the session of a person.
 fn surround<'c>(command: &'c mut Command, home: &Path) -> &'c mut Command {
     command.env("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={}", home.join("bus").display()));
@@ -135,6 +150,11 @@ struct Issued {
 
 /// Starts a service with an authorization server that replaces a refresh token when it is used, and refuses one that it has replaced.
 fn service() -> (String, Arc<Mutex<Issued>>) {
+    service_with(|_| ())
+}
+
+/// Starts the same service. `renewed` is called with the number of renewals before an answer is sent.
+fn service_with(renewed: impl Fn(usize) + Send + 'static) -> (String, Arc<Mutex<Issued>>) {
     let server = Server::http("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", server.server_addr().to_ip().expect("an address"));
     let issued = Arc::new(Mutex::new(Issued::default()));
@@ -143,7 +163,14 @@ fn service() -> (String, Arc<Mutex<Issued>>) {
         for mut request in server.incoming_requests() {
             let mut body = String::new();
             let _ = request.as_reader().read_to_string(&mut body);
-            let (status, answer) = answer(&request, &body, &mut known.lock().unwrap_or_else(PoisonError::into_inner));
+            let (status, answer) = {
+                let mut issued = known.lock().unwrap_or_else(PoisonError::into_inner);
+                let answer = answer(&request, &body, &mut issued);
+                if request.url() == "/token" {
+                    renewed(issued.renewals);
+                }
+                answer
+            };
             let is_json = Header::from_bytes("Content-Type", "application/json").expect("a header");
             let _ = request.respond(Response::from_string(answer.to_string()).with_status_code(status).with_header(is_json));
         }
@@ -248,19 +275,36 @@ fn servers_renew_a_login_of_the_keyring_one_at_a_time_and_logout_removes_it() {
     assert!(answer.contains(":auth_expired") && answer.contains("`ptc-compile login CONFIG crm --store keyring`"), "{answer}");
 }
 
-/// No program of this bus asks for the password.
+/// The keyring is locked while the authorization server answers, so that the refresh token in it is used up.
+#[test]
+#[ignore = "needs gnome-keyring, which .ci/peers installs"]
+fn tokens_renewed_while_the_keyring_is_locked_are_used_for_the_next_renewal() {
+    let desktop = Desktop::start();
+    let home = desktop.home.path().to_owned();
+    let (url, issued) = service_with(move |renewals| {
+        if renewals == 2 {
+            lock(&home);
+        }
+    });
+    write_config(desktop.home.path(), &url);
+    log_in(&desktop);
+    let mut server = desktop.server();
+    for renewals in [2, 3] {
+        thread::sleep(Duration::from_secs(LIFETIME) + Duration::from_millis(200));
+        let answer = server.eval("(tool/call {:server \"crm\" :tool \"whoami\"})");
+        assert!(answer.contains("\"person\""), "{answer}");
+        let issued = issued.lock().unwrap_or_else(PoisonError::into_inner);
+        assert_eq!((issued.renewals, issued.refusals), (renewals, 0));
+    }
+}
+
 #[test]
 #[ignore = "needs gnome-keyring, which .ci/peers installs"]
 fn locked_keyring_is_reported_with_what_to_do() {
     let desktop = Desktop::start();
     let (url, issued) = service();
     write_config(desktop.home.path(), &url);
-    let lock = [
-        "/org/freedesktop/secrets",
-        "org.freedesktop.Secret.Service.Lock",
-        "array:objpath:/org/freedesktop/secrets/collection/login",
-    ];
-    desktop.ask(&lock).success();
+    lock(desktop.home.path());
     fs::write(desktop.home.path().join("token"), FIRST_TOKEN).expect("a file");
     for args in [&["login", "--status"][..], &["login"], &["logout"]] {
         let started = Instant::now();

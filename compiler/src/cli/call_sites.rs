@@ -6,6 +6,7 @@ use ptc_catalog::Catalog;
 use ptc_lisp::{Program, Span};
 
 /// A call that names its tool.
+#[derive(Debug, Clone)]
 pub(crate) struct CallSite {
     pub(crate) span: Span,
     /// The upstream and the exposed name of the tool.

@@ -72,6 +72,7 @@ pub(crate) fn for_build(
     }
     let lock = merge(config, &known, fresh);
     resolve::warn_without_addresses(config, &config_path.display().to_string(), &lock, &mut checked.diagnostics);
+    resolve::note_other_servers(config, &lock, &mut checked.diagnostics);
     // Lint before writing: definitions in the file count as reviewed.
     let mut found = Diagnostics::default();
     lint::lint(config, &known, &lock, &mut found);
@@ -147,6 +148,7 @@ pub(crate) fn for_check(args: &Build, config_path: &Path, checked: &mut Checked)
     let known = old.clone().unwrap_or_default();
     let lock = merge(config, &known, std::mem::take(&mut checked.documents));
     resolve::warn_without_addresses(config, &config_path.display().to_string(), &lock, &mut checked.diagnostics);
+    resolve::note_other_servers(config, &lock, &mut checked.diagnostics);
     lint::lint(config, &known, &lock, &mut checked.diagnostics);
     let severity = if args.locked { Severity::Error } else { Severity::Warning };
     let mut stale = Vec::new();

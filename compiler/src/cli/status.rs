@@ -12,6 +12,8 @@ pub(crate) enum Status {
     Findings,
     /// `ptc-compile` could not do its work.
     Failed,
+    /// The signal of this number ended the run. The exit code is that of shells, 128 and the number.
+    Ended(u8),
 }
 
 impl Status {
@@ -19,15 +21,35 @@ impl Status {
     pub(crate) fn at_least_findings(self) -> Self {
         if self == Status::Clean { Status::Findings } else { self }
     }
+
+    /// Returns the status of a run that a signal ends. `signal` is one of those of `ShutdownSignals`.
+    pub(crate) fn ended_by(signal: &str) -> Self {
+        Status::Ended(match signal {
+            "SIGHUP" => 1,
+            "SIGQUIT" => 3,
+            "SIGTERM" => 15,
+            _ => 2,
+        })
+    }
+
+    /// Ends the process.
+    pub(crate) fn exit(self) -> ! {
+        std::process::exit(i32::from(self.code()))
+    }
+
+    fn code(self) -> u8 {
+        match self {
+            Status::Clean => 0,
+            Status::Findings => 1,
+            Status::Failed => 2,
+            Status::Ended(signal) => 128 + signal,
+        }
+    }
 }
 
 impl From<Status> for ExitCode {
     fn from(status: Status) -> ExitCode {
-        ExitCode::from(match status {
-            Status::Clean => 0,
-            Status::Findings => 1,
-            Status::Failed => 2,
-        })
+        ExitCode::from(status.code())
     }
 }
 

@@ -178,6 +178,7 @@ codes! {
     AuthorizationServerChanged = "PTC0634" Error "a pinned upstream that names another authorization server or resource";
     ScopesChanged = "PTC0635" Warning "a pinned upstream that asks for other scopes";
     ExampleRefused = "PTC0636" Warning "an example of a call that the schema of its tool refuses";
+    OtherAuthorizationServer = "PTC0637" Note "an authorization server in the config other than the one in the lock file";
 
     UpstreamName = "PTC0701" Error "not a name that an upstream can have";
     UpstreamLikeNamespace = "PTC0702" Warning "an upstream named like a namespace";

@@ -40,8 +40,16 @@ pub fn quoted_list<'a>(items: impl Iterator<Item = &'a str>) -> String {
 /// Returns a text for one line of a terminal. Characters that would move the cursor, change colours or change the writing
 /// direction are escaped.
 pub fn on_one_line(text: &str) -> Cow<'_, str> {
-    let must_go = |c: char| c.is_control() || is_hidden(c);
-    if !text.contains(must_go) {
+    escaped(text, |c| c.is_control() || is_hidden(c))
+}
+
+/// Returns a text for lines of a terminal. Line breaks and tabs stay, and the other characters of [`on_one_line`] are escaped.
+pub fn on_lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| c == '\r' || is_hidden(c))
+}
+
+fn escaped(text: &str, must_go: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&must_go) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 8);

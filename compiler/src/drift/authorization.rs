@@ -45,6 +45,20 @@ pub(super) fn changes(entry: &Upstream, old: &LockedUpstream, new: &LockedUpstre
     found
 }
 
+/// Describes, as the end of a sentence about an upstream, what its config says otherwise than the lock file about its authorization server.
+/// `None` if both agree, or if one of them says nothing. A person has accepted such a difference in the lock file.
+pub(crate) fn config_difference(entry: &Upstream, locked: &LockedUpstream) -> Option<String> {
+    let pinned = locked.authorization.as_ref()?;
+    let known = Known::of_config(entry);
+    let parts = [("issuer", &known.issuer, &pinned.issuer), ("resource", &known.resource, &pinned.resource)];
+    let differs = |(key, configured, pinned): (&str, &String, &String)| {
+        let is_other = !configured.is_empty() && configured != pinned;
+        is_other.then(|| format!("the `{key}` {}, and the lock file has {}", quoted(configured), quoted(pinned)))
+    };
+    let found: Vec<String> = parts.into_iter().filter_map(differs).collect();
+    (!found.is_empty()).then(|| found.join("; "))
+}
+
 /// What the config says about an authorization server. Each part is empty if the config leaves it open.
 #[derive(Default)]
 struct Known {

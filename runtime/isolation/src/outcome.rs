@@ -56,7 +56,7 @@ pub(crate) fn finished(run: &IsolatedRun<'_>, host: &ProgramHost, done: Done) ->
     let mut evaluation = done.evaluation.into_evaluation(run.evaluator, &run.limits);
     evaluation.bindings = run.past.bindings.clone();
     // The server makes the calls, so that it knows why one was refused.
-    evaluation.outcome = evaluation.outcome.map_err(|failure| failure.with_denial(host.denial()));
+    evaluation.outcome = evaluation.outcome.map_err(|failure| failure.with_denial(host.denial().as_deref()));
     // Calls that were made are recorded, whatever the worker says.
     evaluation.calls = Some(host.calls()).filter(|calls| done.has_run || !calls.is_empty());
     let not_storable = |why: String| Failure::plain(Reason::SessionNotStorable, why);

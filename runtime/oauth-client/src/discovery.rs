@@ -106,10 +106,18 @@ pub(crate) async fn ask(fetcher: &Fetcher<'_>, upstream: &Url, issuer: &str) -> 
     })
 }
 
-/// Whether the metadata of a protected resource still names an issuer. `None` if it cannot be read now.
+/// Whether the metadata of a protected resource still names an issuer. If it is not at its URL any more, the upstream is asked where it is.
+/// `None` if it cannot be read now.
 pub(crate) async fn still_names(fetcher: &Fetcher<'_>, upstream: &Url, resource_metadata: &str, issuer: &str) -> Option<bool> {
     let url = Url::parse(resource_metadata).ok()?;
-    let members = fetcher.document(&url).await.ok()?;
+    let members = match fetcher.document(&url).await {
+        Ok(members) => members,
+        Err(FetchError::Absent(_)) => {
+            let answer = ask(fetcher, upstream, issuer).await?;
+            return (answer.named.is_some() || !answer.names_issuer).then_some(answer.names_issuer);
+        }
+        Err(FetchError::Unusable(_)) => return None,
+    };
     let resource = Resource::read(url, &members, upstream).ok().filter(|resource| !resource.authorization_servers.is_empty())?;
     Some(resource.authorization_servers.iter().any(|named| named == issuer))
 }

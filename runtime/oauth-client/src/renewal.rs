@@ -1,8 +1,9 @@
 //! Renews the access tokens of a login with its refresh token (RFC 6749, section 6).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use ptc_log::{self as log, Level};
 use ptc_secrets::Redactor;
 use ptc_upstream::http::access_token::TokenSourceConfig;
 use ptc_upstream::offload::offload;
@@ -16,7 +17,7 @@ use crate::endpoint::{RequestError, TokenEndpoint};
 use crate::party::Party;
 use crate::pin;
 use crate::source::TABLE_BYTES;
-use crate::store::{Found, Login, LoginKey, TokenStore};
+use crate::store::{Found, Login, LoginKey, StoreError, TokenStore};
 
 /// Time limit for waiting until another process has renewed the tokens. It is longer than a request.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
@@ -37,6 +38,24 @@ pub(crate) struct Renewal {
     command: String,
     /// The digest of the access token that this process used last.
     last: Mutex<Option<Digest>>,
+    /// The renewed login, if the store could not take it.
+    unstored: Mutex<Option<CurrentLogin>>,
+}
+
+/// The login that is renewed next.
+#[derive(Clone)]
+struct CurrentLogin {
+    login: Arc<Login>,
+    /// The digest of the access token in the store. After a new login, the store has another one. It keeps this one if a process finds that
+    /// its refresh token is refused.
+    in_store: Digest,
+}
+
+impl CurrentLogin {
+    /// Whether this was to take the place of a stored login.
+    fn replaces(&self, stored: &Login) -> bool {
+        self.in_store.as_ref() == digest(&SHA256, stored.access_token.as_bytes()).as_ref()
+    }
 }
 
 impl Renewal {
@@ -56,6 +75,7 @@ impl Renewal {
             upstream: config.url,
             command: format!("ptc-compile login CONFIG {}{store}", config.upstream).trim_end().to_owned(),
             last: Mutex::default(),
+            unstored: Mutex::default(),
         })
     }
 
@@ -72,7 +92,7 @@ impl Renewal {
     ) -> Result<(TokenResponse, Instant), RequestError> {
         let failed = |why: String| UpstreamError::unavailable(format!("no access token for '{}': {why}", endpoint.upstream()));
         let login = self.store.lock(&self.key, Instant::now() + LOCK_TIMEOUT).await.map_err(failed)?;
-        let Some(stored) = login.read().await.map_err(failed)? else {
+        let Some(CurrentLogin { login: stored, in_store }) = self.newest(login.read().await).map_err(failed)? else {
             return Err(self.expired(endpoint, "nothing is stored for it").into());
         };
         if let Some(found) = &stored.found
@@ -125,9 +145,11 @@ impl Renewal {
                     (login, renewed, committed)
                 })
                 .await?;
-                if let Some(replacement) = committed.map_err(failed)? {
-                    replacement.commit(&renewed).await.map_err(failed)?;
-                }
+                let committed = match committed {
+                    Ok(Some(replacement)) => replacement.commit(&renewed).await,
+                    committed => committed.map(drop),
+                };
+                self.keep(endpoint, CurrentLogin { login: Arc::new(renewed), in_store }, committed);
                 drop(login);
                 self.remember(&response.access_token);
                 Ok((response, asked_at))
@@ -147,11 +169,51 @@ impl Renewal {
                     scope: stored.scope.clone(),
                     found: stored.found.clone(),
                 };
+                *self.unstored() = None;
                 replacement.commit(&refused).await.map_err(failed)?;
                 Err(self.expired(endpoint, "the authorization server refuses the refresh token").into())
             }
             Err(error) => Err(error),
         }
+    }
+
+    fn unstored(&self) -> MutexGuard<'_, Option<CurrentLogin>> {
+        self.unstored.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the login to renew: that of the store, or the one that was to take its place there and could not.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read, and it has taken every renewed login.
+    fn newest(&self, stored: Result<Option<Login>, StoreError>) -> Result<Option<CurrentLogin>, StoreError> {
+        let mut unstored = self.unstored();
+        let stored = match stored {
+            Ok(stored) => stored,
+            // A keyring may still be locked.
+            Err(why) => return unstored.clone().map(Some).ok_or(why),
+        };
+        // After a new login or a logout, the store is right.
+        unstored.take_if(|kept| stored.as_ref().is_none_or(|stored| !kept.replaces(stored)));
+        Ok(unstored.clone().or_else(|| {
+            let login = stored?;
+            let in_store = digest(&SHA256, login.access_token.as_bytes());
+            Some(CurrentLogin { login: Arc::new(login), in_store })
+        }))
+    }
+
+    /// Keeps a renewed login in memory if it could not be stored: the authorization server may have replaced the refresh token in the store.
+    /// The next renewal stores its successor.
+    fn keep(&self, endpoint: &TokenEndpoint, renewed: CurrentLogin, stored: Result<(), StoreError>) {
+        let kept = stored.err().map(|why| {
+            let reason = format!(
+                "{why}; this process keeps them in memory, and tries to store those of the next renewal: if it ends first, a person may have to run `{}`",
+                self.command
+            );
+            log::line(Level::Warn, "renewed tokens not stored", &[("upstream", endpoint.upstream()), ("reason", &*reason)]);
+            renewed
+        });
+        *self.unstored() = kept;
     }
 
     /// Returns the client and the authorization server of a login. The tokens belong to the issuer that has issued them: if the upstream
@@ -194,6 +256,9 @@ impl Renewal {
     /// Whether the store has another access token than this process uses, as after a new login.
     pub(crate) async fn is_replaced(&self) -> bool {
         let Ok(Some(login)) = self.store.read(&self.key).await else { return false };
+        if self.unstored().as_ref().is_some_and(|kept| kept.replaces(&login)) {
+            return false;
+        }
         let stored = digest(&SHA256, login.access_token.as_bytes());
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_ref().is_some_and(|last| last.as_ref() != stored.as_ref())

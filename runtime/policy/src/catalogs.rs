@@ -17,6 +17,7 @@ const MAX_MADE_FOR_OWNER: usize = 100;
 pub(crate) static NOTHING: Catalog = Catalog::EMPTY;
 
 /// The permitted tools of one upstream of a catalog.
+#[derive(Debug)]
 pub(crate) struct PermittedTools {
     pub(crate) upstream: &'static Upstream,
     /// The indices of the tools in ascending order.

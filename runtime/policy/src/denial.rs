@@ -14,6 +14,8 @@ use crate::conditions::bit;
 
 /// Maximum number of rules or tools in a message.
 const SHOWN: usize = 5;
+/// Maximum number of tools of a refused program in the reason for the operator, as of refused calls in a trace.
+const MAX_RECORDED: usize = 1_000;
 
 /// What a caller lacks for a rule.
 struct Missing {
@@ -81,7 +83,7 @@ pub(crate) fn denial(policy: &'static Policy, unmet: &[u16], tools: &[(String, O
         needs.push(format!("{name} (needs {})", join_limited(&offered, ", or ", SHOWN)));
     }
     let missing_scopes: Vec<String> = scopes.into_iter().map(str::to_owned).collect();
-    let reason = format!("the caller may not call {}", join_limited(&reasons, "; ", SHOWN));
+    let reason = format!("the caller may not call {}", join_limited(&reasons, "; ", MAX_RECORDED));
     if missing_scopes.is_empty() {
         // The caller of a hidden tool is answered as one of an unknown tool, without this message.
         let message = "the policy does not permit this call".to_owned();

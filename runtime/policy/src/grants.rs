@@ -10,7 +10,7 @@ use serde_json::Value;
 const MIN_INDEXED: usize = 8;
 
 /// A grant of a rule.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RuleGrant {
     /// The index of the rule.
     pub(crate) rule: u16,
@@ -19,7 +19,7 @@ pub(crate) struct RuleGrant {
 }
 
 /// The grants of one tool, at least one.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ToolGrants {
     /// The grants in the order of the rules.
     all: Vec<RuleGrant>,
@@ -27,7 +27,7 @@ pub(crate) struct ToolGrants {
 }
 
 /// Finds grants by the value of one argument: many rules may grant the same tool with other values.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Index {
     argument: &'static str,
     /// The positions of the grants that permit a value, in ascending order.

@@ -204,6 +204,12 @@ fn denial_has_the_scopes_of_more_tools_than_its_message_names() {
     let denied = stranger.denial_of_program(&CATALOG, &all).expect("the program is denied");
     assert!(denied.message.contains("mail/get_order") && !denied.message.contains("mail/get_user"), "{}", denied.message);
     assert_eq!(denied.missing_scopes, ["1", "2", "3", "4", "5", "6"], "scopes that need a group in addition are not offered");
+    // The operator finds the decision about each tool.
+    for called in &all {
+        let name =
+            format!("{}/{} (needs ", called.server.as_deref().unwrap_or_default(), called.tool.as_deref().unwrap_or_default());
+        assert!(denied.reason.contains(&name), "{name}: {}", denied.reason);
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use ptc_runtime::server::http::access_token::TokenError;
 
 use crate::discovery::Issuer;
 use crate::key_set::KeySet;
-use crate::token::WRONG_SIGNATURE;
+use crate::token::{OTHER_ALGORITHM, WRONG_SIGNATURE};
 
 /// Age from which on keys are fetched again, as a multiple of the minimum interval. This is how a withdrawn key becomes invalid.
 const REFRESH: u32 = 20;
@@ -59,51 +59,43 @@ impl KeyCache {
     }
 
     /// Returns what `verify` returns for the keys that the token with this header may be signed with. It is called again with newer keys if
-    /// the signature is wrong.
+    /// these may change the outcome.
     ///
     /// # Errors
     ///
-    /// Returns [`TokenError::Unavailable`] if there are no keys because the issuer cannot be reached, and the error of `verify`.
+    /// Returns [`TokenError::Unavailable`] if there are no keys, or if newer ones may verify the token and cannot be fetched: the client
+    /// must not throw its token away. Otherwise returns the error of `verify`.
     pub(crate) async fn verify_with_keys<T>(
         self: &Arc<Self>,
         header: &Header,
         verify: impl Fn(&[DecodingKey]) -> Result<T, TokenError>,
     ) -> Result<T, TokenError> {
-        let (keys, at) = self.keys_for(header).await?;
-        let verified = verify(&keys);
-        if !matches!(verified, Err(WRONG_SIGNATURE)) {
-            return verified;
+        let verify_with = |fetched: &Fetched| verify(&fetched.find(header.kid.as_deref(), header.alg)?);
+        let mut refused = None;
+        if let Some(fetched) = self.fetched() {
+            self.refresh(&fetched);
+            let verified = verify_with(&fetched);
+            if !verified.as_ref().is_err_and(depends_on_keys) {
+                return verified;
+            }
+            refused = Some((fetched.at, verified));
         }
-        self.fetch_since(Some(at)).await;
-        match self.fetched().filter(|fetched| fetched.at != at) {
-            Some(newer) => verify(&newer.find(header.kid.as_deref(), header.alg)?),
-            None => verified,
-        }
+        self.fetch_since(refused.as_ref().map(|(at, _)| *at)).await;
+        let newest = self.fetched().ok_or(TokenError::Unavailable)?;
+        let verified = match refused {
+            // The same keys would refuse it again.
+            Some((at, verified)) if at == newest.at => verified,
+            _ => verify_with(&newest),
+        };
+        let is_undecided = verified.as_ref().is_err_and(depends_on_keys) && self.schedule.lock().await.failures > 0;
+        if is_undecided { Err(TokenError::Unavailable) } else { verified }
     }
 
-    /// Returns the keys that the token with this header may be signed with, and when they were fetched.
-    async fn keys_for(self: &Arc<Self>, header: &Header) -> Result<(Vec<DecodingKey>, Instant), TokenError> {
-        let id = header.kid.as_deref();
-        let find = |fetched: &Fetched| Ok((fetched.find(id, header.alg)?, fetched.at));
-        let known = self.fetched();
-        if let Some(fetched) = &known {
-            if fetched.at.elapsed() >= self.interval * REFRESH && self.schedule.try_lock().is_ok_and(|schedule| schedule.is_due())
-            {
-                // Tokens with known keys do not wait for it.
-                drop(tokio::spawn(Arc::clone(self).fetch(Some(fetched.at))));
-            }
-            let found = find(fetched);
-            if found.is_ok() {
-                return found;
-            }
+    /// Fetches the keys again if they are old. Tokens with known keys do not wait for it.
+    fn refresh(self: &Arc<Self>, known: &Fetched) {
+        if known.at.elapsed() >= self.interval * REFRESH && self.schedule.try_lock().is_ok_and(|schedule| schedule.is_due()) {
+            drop(tokio::spawn(Arc::clone(self).fetch(Some(known.at))));
         }
-        self.fetch_since(known.map(|fetched| fetched.at)).await;
-        let found = self.fetched().map_or(Err(TokenError::Unavailable), |fetched| find(&fetched));
-        // The key may be a new one that could not be fetched. The client must not throw its token away.
-        if matches!(found, Err(UNKNOWN_KEY)) && self.schedule.lock().await.failures > 0 {
-            return Err(TokenError::Unavailable);
-        }
-        found
     }
 
     /// Fetches the keys as [`KeyCache::fetch`] does. A client that disconnects does not end a fetch for which others wait.
@@ -149,12 +141,17 @@ impl KeyCache {
 
 const UNKNOWN_KEY: TokenError = TokenError::Untrusted("the issuer has no key with the id of the token");
 
+/// Whether newer keys of the issuer may verify a token that was refused with this error.
+fn depends_on_keys(error: &TokenError) -> bool {
+    [UNKNOWN_KEY, OTHER_ALGORITHM, WRONG_SIGNATURE].contains(error)
+}
+
 impl Fetched {
     fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Result<Vec<DecodingKey>, TokenError> {
         let keys = self.keys.find(id, algorithm);
         match id {
             _ if !keys.is_empty() => Ok(keys),
-            Some(id) if self.keys.contains(id) => Err(TokenError::Untrusted("the key of the token is for another algorithm")),
+            Some(id) if self.keys.contains(id) => Err(OTHER_ALGORITHM),
             _ => Err(UNKNOWN_KEY),
         }
     }

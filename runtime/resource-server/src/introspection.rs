@@ -6,9 +6,8 @@
 //! limited in number and rate, in three lanes, so that guesses neither flood the authorization server nor stop others: tokens that were
 //! active recently, other tokens, and other tokens from an address that has sent many wrong ones.
 
-use std::collections::HashMap;
 use std::fmt::Display;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -27,6 +26,7 @@ use url::{Url, form_urlencoded};
 
 use crate::answers::{Answer, Answers};
 use crate::lane::Lane;
+use crate::single_flight::SingleFlight;
 use crate::token::{Expectation, still_valid};
 
 /// Time limit for a connection.
@@ -56,8 +56,7 @@ pub(crate) struct Introspector {
     known: Lane,
     new: Lane,
     limited: Lane,
-    /// Held for a token while it is asked about, so that there is one request for equal tokens.
-    pending: Mutex<HashMap<[u8; 32], Arc<tokio::sync::Mutex<()>>>>,
+    in_flight: SingleFlight,
     answers: Answers,
     failed: Mutex<Option<Instant>>,
     warned: Mutex<Option<Instant>>,
@@ -97,7 +96,7 @@ impl Introspector {
             known: Lane::new(KNOWN_REQUESTS, None),
             new: Lane::new(NEW_REQUESTS.0, NEW_REQUESTS.1),
             limited: Lane::new(LIMITED_REQUESTS.0, LIMITED_REQUESTS.1),
-            pending: Mutex::default(),
+            in_flight: SingleFlight::default(),
             answers: Answers::default(),
             failed: Mutex::default(),
             warned: Mutex::default(),
@@ -108,8 +107,8 @@ impl Introspector {
     ///
     /// # Errors
     ///
-    /// Returns [`TokenError::Unavailable`] if the authorization server gives no answer, or if too many tokens wait for one. This is not
-    /// kept.
+    /// Returns [`TokenError::Unavailable`] if the authorization server gives no answer, or if too many tokens wait for one, and
+    /// [`TokenError::Unanswered`] if it refuses the inquiry about this token. Neither is kept.
     pub(crate) async fn identity(&self, token: &str, inquiry: Inquiry, expectation: &Expectation) -> Answer {
         let digest = sha256(token.as_bytes());
         if let Some(answer) = self.answers.get(&digest) {
@@ -118,9 +117,9 @@ impl Introspector {
         if inquiry == Inquiry::Never {
             return Err(TokenError::Untrusted("the token is not known, and its client may not cause a request"));
         }
-        let pending = Pending::new(self, digest);
-        let turn = tokio::time::timeout(TIMEOUT, pending.turn.lock()).await;
-        let Ok(_turn) = turn else { return Err(TokenError::Unavailable) };
+        let participant = self.in_flight.join(digest);
+        let held = tokio::time::timeout(TIMEOUT, participant.lock.lock()).await;
+        let Ok(_held) = held else { return Err(TokenError::Unavailable) };
         // Another request may have asked for the same token meanwhile.
         if let Some(answer) = self.answers.get(&digest) {
             return answer.and_then(still_valid);
@@ -139,11 +138,12 @@ impl Introspector {
             return Err(TokenError::Unavailable);
         }
         let claims = self.ask(token).await.map_err(|unanswered| {
-            // A token that the authorization server cannot read must not stop the others.
-            if !unanswered.is_about_token {
-                *failed() = Some(Instant::now());
-            }
             self.warn(&unanswered.why);
+            // A token that the authorization server cannot read must not stop the others.
+            if unanswered.is_about_token {
+                return TokenError::Unanswered;
+            }
+            *failed() = Some(Instant::now());
             TokenError::Unavailable
         })?;
         let answer = expectation.introspected(claims);
@@ -182,10 +182,6 @@ impl Introspector {
         serde_json::from_slice(&body).map_err(|_| Unanswered::new("expected a JSON object".to_owned()))
     }
 
-    fn pending(&self) -> MutexGuard<'_, HashMap<[u8; 32], Arc<tokio::sync::Mutex<()>>>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn warn(&self, why: &str) {
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         if warned.is_none_or(|at| at.elapsed() >= WARN_INTERVAL) {
@@ -205,29 +201,5 @@ struct Unanswered {
 impl Unanswered {
     fn new(why: String) -> Unanswered {
         Unanswered { why, is_about_token: false }
-    }
-}
-
-/// A token that is asked about, or waits for that.
-struct Pending<'i> {
-    introspector: &'i Introspector,
-    digest: [u8; 32],
-    turn: Arc<tokio::sync::Mutex<()>>,
-}
-
-impl<'i> Pending<'i> {
-    fn new(introspector: &'i Introspector, digest: [u8; 32]) -> Pending<'i> {
-        let turn = Arc::clone(introspector.pending().entry(digest).or_default());
-        Pending { introspector, digest, turn }
-    }
-}
-
-impl Drop for Pending<'_> {
-    fn drop(&mut self) {
-        let mut pending = self.introspector.pending();
-        // Only the map and this value have it: no other request waits.
-        if Arc::strong_count(&self.turn) <= 2 {
-            pending.remove(&self.digest);
-        }
     }
 }

@@ -7,7 +7,7 @@
 //! - `cache`: keeps the keys of the issuer, and fetches them again within limits.
 //! - `discovery`: finds and fetches the keys.
 //! - `introspection`: asks the authorization server about opaque tokens. `answers`: keeps the answers. `lane`: the limits of
-//!   these requests.
+//!   these requests. `single_flight`: one request for equal tokens.
 //! - `resource`: the metadata and the challenges for clients.
 //! - `crypto`: the signatures of `jsonwebtoken`, verified with `ring`.
 
@@ -19,6 +19,7 @@ mod introspection;
 mod key_set;
 mod lane;
 mod resource;
+mod single_flight;
 mod token;
 
 use std::future::Future;

@@ -27,6 +27,9 @@ pub(crate) const NOT_A_JWT: TokenError = TokenError::Untrusted("the token is nei
 /// The error of a token whose signature no key verifies.
 pub(crate) const WRONG_SIGNATURE: TokenError = TokenError::Untrusted("the signature of the token is wrong");
 
+/// The error of a token whose key the issuer has for another algorithm.
+pub(crate) const OTHER_ALGORITHM: TokenError = TokenError::Untrusted("the key of the token is for another algorithm");
+
 /// Reads the header of a token and checks everything that needs no key.
 ///
 /// # Errors
@@ -174,7 +177,7 @@ fn refusal(kind: &ErrorKind) -> TokenError {
             TokenError::Unacceptable("the access token lacks a valid exp, iss, aud or sub")
         }
         ErrorKind::InvalidSignature => WRONG_SIGNATURE,
-        ErrorKind::InvalidAlgorithm => TokenError::Untrusted("the key of the token is for another algorithm"),
+        ErrorKind::InvalidAlgorithm => OTHER_ALGORITHM,
         _ => TokenError::Untrusted("the token is malformed"),
     }
 }

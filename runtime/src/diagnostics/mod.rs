@@ -223,6 +223,20 @@ impl CallTrace {
         self.finish();
     }
 
+    /// Records a call of a program that is hidden from its caller, with the reason for the operator. The caller must not find the record.
+    /// Only files and collectors receive it. The viewer lists the traces in files by owner, so that there the owner is a part of the reason.
+    pub fn hidden(mut self, reason: &'static str, denial: &str) {
+        self.record.outcome = Outcome::error(reason, "the program is hidden from its caller");
+        let mut denial = self.diagnostics.redactor.redact_str(denial).into_owned();
+        self.record.denial = Some(denial.clone());
+        self.export_spans();
+        if let Some(origin) = &mut self.record.origin {
+            denial.extend(["; the call is of the owner ", &std::mem::take(&mut origin.owner_hash)]);
+            self.record.denial = Some(denial);
+        }
+        self.close_file();
+    }
+
     /// Records a call that was answered without running a program.
     pub fn answered(mut self, bytes: usize) {
         self.record.outcome = Outcome::Ok;
@@ -231,14 +245,8 @@ impl CallTrace {
     }
 
     fn finish(mut self) {
-        self.record.duration = self.record.arrived.elapsed();
-        self.begin_file();
-        if let Some(Err(fault)) = self.file.take().map(|mut file| file.close(&self.record)) {
-            log::line(Level::Warn, "trace not written", &[("reason", &fault.to_string())]);
-        }
-        if let Some(exporter) = &self.diagnostics.exporter {
-            exporter.enqueue(&self.record, self.diagnostics.settings.payloads);
-        }
+        self.close_file();
+        self.export_spans();
         self.record.denial = None;
         // The spans are used only in files and by collectors. They can contain long prompts.
         #[cfg(feature = "agentic")]
@@ -247,6 +255,23 @@ impl CallTrace {
         }
         self.diagnostics.counters().add(&self.record);
         self.diagnostics.ring().push(*self.record);
+    }
+
+    /// Writes the end of the call into its file.
+    fn close_file(&mut self) {
+        self.record.duration = self.record.arrived.elapsed();
+        self.begin_file();
+        if let Some(Err(fault)) = self.file.take().map(|mut file| file.close(&self.record)) {
+            log::line(Level::Warn, "trace not written", &[("reason", &fault.to_string())]);
+        }
+    }
+
+    /// Sends the spans of the call to a collector.
+    fn export_spans(&mut self) {
+        self.record.duration = self.record.arrived.elapsed();
+        if let Some(exporter) = &self.diagnostics.exporter {
+            exporter.enqueue(&self.record, self.diagnostics.settings.payloads);
+        }
     }
 }
 

@@ -73,9 +73,26 @@ impl Server {
                 return request.error(&ErrorBody::new(INVALID_PARAMS, message));
             }
         };
+        let begin_trace = |tool: &'static str| {
+            let diagnostics = self.diagnostics.as_ref()?;
+            let protocol_version = match era {
+                Era::Handshake => caller.calls.protocol_version(),
+                Era::Stateless => STATELESS.iter().copied().find(|known| revision::named(params).as_deref() == Some(*known)),
+            };
+            let (owner, origin) = (caller.owner(), caller.origin.as_deref());
+            Some(diagnostics.begin(tool, &RequestMeta { id: request.id, owner, protocol_version, origin, meta: params.meta }))
+        };
         let tool = match self.tool(&name, caller) {
             Ok(tool) => tool,
-            Err(refused) => return self.refuse(request, None, refused),
+            Err(refused) => {
+                let hidden = self.deployment.program(&name).zip(refused.0.denial_reason());
+                if let Some((program, denial)) = hidden
+                    && let Some(call_trace) = begin_trace(program.name)
+                {
+                    call_trace.hidden(refused.0.reason.name(), denial);
+                }
+                return self.refuse(request, None, refused);
+            }
         };
         if let Tool::Debug(diagnostics) = tool {
             let answer = match diagnostics::tool::answer(diagnostics, caller.owner(), &params.arguments) {
@@ -84,22 +101,7 @@ impl Server {
             };
             return request.result(&answer);
         }
-        let call_trace = self.diagnostics.as_ref().map(|diagnostics| {
-            let protocol_version = match era {
-                Era::Handshake => caller.calls.protocol_version(),
-                Era::Stateless => STATELESS.iter().copied().find(|known| revision::named(params).as_deref() == Some(*known)),
-            };
-            diagnostics.begin(
-                tool.name(),
-                &RequestMeta {
-                    id: request.id,
-                    owner: caller.owner(),
-                    protocol_version,
-                    origin: caller.origin.as_deref(),
-                    meta: params.meta,
-                },
-            )
-        });
+        let call_trace = begin_trace(tool.name());
         if caller.calls.is_shut_down() {
             return self.refuse(request, call_trace, Refused::shut_down());
         }
@@ -160,9 +162,12 @@ impl Server {
         if let Some(planner) = self.planner.as_ref().filter(|_| name == agentic::NAME) {
             return Ok(Tool::Task(planner));
         }
-        let is_visible = |program: &&StoredProgram| self.access(caller).is_none_or(|access| !self.is_hidden(&*access, program));
-        if let Some(program) = self.deployment.program(name).filter(is_visible) {
-            return Ok(Tool::Stored(program));
+        let mut hidden = None;
+        if let Some(program) = self.deployment.program(name) {
+            hidden = self.access(caller).and_then(|access| self.hidden_reason(&*access, program));
+            if hidden.is_none() {
+                return Ok(Tool::Stored(program));
+            }
         }
         let session_tool = SessionTool::ALL.iter().find(|(known, _)| *known == name);
         match (name, session_tool, &self.sessions, &self.diagnostics) {
@@ -177,9 +182,9 @@ impl Server {
                     (agentic::NAME, _) => "It is off: the server has to be started with --agentic.".to_owned(),
                     _ => self.offered(name, caller),
                 };
-                Err(Refused(
-                    Failure::plain(Reason::UnknownTool, format!("unknown tool: {}", excerpt(name))).with_feedback(feedback),
-                ))
+                let failure = Failure::plain(Reason::UnknownTool, format!("unknown tool: {}", excerpt(name)));
+                // Only the operator learns that the program exists.
+                Err(Refused(failure.with_feedback(feedback).with_denial(hidden.as_deref())))
             }
         }
     }

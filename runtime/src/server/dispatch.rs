@@ -400,11 +400,10 @@ impl Server {
         called.is_some_and(|called| access.denial_of_program(self.deployment.catalog, called).is_none())
     }
 
-    /// Whether a caller must not learn of a stored program, since it calls a tool that no scope opens for the caller.
-    pub(super) fn is_hidden(&self, access: &dyn Access, program: &StoredProgram) -> bool {
-        let called = self.called_by(program);
-        let denial = called.and_then(|called| access.denial_of_program(self.deployment.catalog, called));
-        denial.is_some_and(|denial| denial.hidden.is_some())
+    /// Returns why a caller must not learn of a stored program, which calls a tool that no scope opens for the caller. `None` if it may.
+    pub(super) fn hidden_reason(&self, access: &dyn Access, program: &StoredProgram) -> Option<String> {
+        let denial = access.denial_of_program(self.deployment.catalog, self.called_by(program)?)?;
+        denial.hidden.is_some().then_some(denial.reason)
     }
 
     /// Returns the tools that a stored program may call. All programs are analysed once.

@@ -420,6 +420,11 @@ fn loop_over_more_pages_than_calls_ends_with_notes_in_every_profile() {
     let within = engine.run(Request::new(looped(&call.replace("10", "20"))));
     assert_eq!((shown(&within).as_str(), within.notes()), ("520", &[][..]));
 
+    // A program can make millions of refused calls. They are counted and not listed.
+    let beyond = call.replace(":page p", ":page 60");
+    let endless = engine.run(Request::new(format!("(dotimes [_ 10000] {beyond})")));
+    assert_eq!(endless.evaluation.unchecked_calls, [("api/items".to_owned(), 9_950)]);
+
     // Discovery forms have a separate budget.
     let looked_up = engine.run(Request::new(r#"(count (remove nil? (map (fn [_] (dir "api")) (range 28))))"#));
     assert_eq!(shown(&looked_up), "25");

@@ -25,6 +25,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("policy::hidden_tool_is_answered_as_an_unknown_one_in_a_process", || hidden_tool_is_answered_as_an_unknown_one("process")),
     ("policy::rate_limit_applies_to_an_owner_across_programs", rate_limit_applies_to_an_owner_across_programs),
     ("policy::decisions_are_in_the_trace", decisions_are_in_the_trace),
+    ("policy::all_calls_that_are_refused_together_are_in_the_trace", all_calls_that_are_refused_together_are_in_the_trace),
     ("policy::session_and_stored_programs_are_restricted", session_and_stored_programs_are_restricted),
     #[cfg(feature = "agentic")]
     ("policy::task_and_its_planner_are_restricted", task_and_its_planner_are_restricted),
@@ -305,6 +306,14 @@ fn hidden_tool_is_answered_as_an_unknown_one(isolate: &str) {
     assert_eq!((&end["reason"], &end["upstream_call_count"]), (&json!("runtime_error"), &json!(0)), "{end}");
     let denial = end["denial"].as_str().expect("a reason");
     assert!(denial.contains("billing/refund (needs the group 'admins' for the rule 'admins', or the owner"), "{denial}");
+    // So it is for the stored program, of which the caller finds no record.
+    let of_program = files.iter().filter(|lines| lines[0]["tool"] == "payout");
+    let ends: Vec<&Value> = of_program.filter_map(|lines| lines.last()).collect();
+    let [end] = ends.as_slice() else { panic!("{ends:?}") };
+    let denial = end["denial"].as_str().unwrap_or_default();
+    assert!(end["reason"] == "unknown_tool" && denial.contains("'admins' for the rule 'admins'"), "{end}");
+    let listed = answer("3", &json!({ "name": "lisp_debug", "arguments": { "op": "recent" } }));
+    assert!(listed.contains("lisp_eval") && !listed.contains("payout") && !listed.contains("unknown_tool"), "{listed}");
     std::fs::remove_dir_all(&folder).expect("it is there");
     let _ = std::fs::remove_file(&count);
 }
@@ -356,8 +365,48 @@ fn decisions_are_in_the_trace() {
         assert!(end["message"].as_str().is_some_and(|message| !message.contains("rule")), "{end}");
         assert_eq!((&end["missing_scopes"], &end["upstream_call_count"]), (&missing, &json!(0)), "{end}");
     }
+    // The end has the decision about each tool, although the answer names only some.
+    let all = r#"[(tool/call {:server "crm" :tool "delete_order"}) (tool/call {:server "crm" :tool "get_order"})
+                  (tool/call {:server "crm" :tool "export"}) (tool/call {:server "billing" :tool "refund"})]"#;
+    ask(&mut peer, all);
+    let denial = traces(&folder)[3].last().expect("an end")["denial"].as_str().expect("a reason").to_owned();
+    for (tool, rule) in
+        [("crm/delete_order", "writers"), ("crm/get_order", "readers"), ("crm/export", "admins"), ("billing/refund", "admins")]
+    {
+        let (_, decision) = denial.split_once(&format!("{tool} (needs ")).unwrap_or_else(|| panic!("{tool}: {denial}"));
+        assert!(
+            decision.split(')').next().is_some_and(|decision| decision.contains(&format!("rule '{rule}'"))),
+            "{tool}: {denial}"
+        );
+    }
     std::fs::remove_dir_all(&folder).expect("it is there");
     std::fs::remove_file(&count).expect("it is there");
+}
+
+/// In a worker process, calls that a program makes together are decided before the first refusal has ended it.
+fn all_calls_that_are_refused_together_are_in_the_trace() {
+    let (count, folder) = (count_file("together"), folder("policy-together"));
+    let mut peer = start(&count, &["--isolate", "process", "--trace-dir", folder.to_str().expect("plain text")]);
+    let program = r#"(pmap (fn [tool] (tool/call {:server "crm" :tool (str tool)})) ["delete_order" "get_order"])"#;
+    let mut most = 0;
+    for attempt in 0..50 {
+        ask(&mut peer, program);
+        let files = traces(&folder);
+        let denial = files[attempt].last().expect("an end")["denial"].as_str().unwrap_or_default();
+        let refused: Vec<&Value> =
+            files[attempt].iter().filter(|line| line["reason"] == "forbidden" && line["span"].is_string()).collect();
+        for call in &refused {
+            let rule = if call["tool"] == "delete_order" { "'writers'" } else { "'readers'" };
+            assert!(denial.contains(rule), "{call}: {denial}");
+        }
+        most = most.max(refused.len());
+        if most == 2 {
+            break;
+        }
+    }
+    assert_eq!(most, 2, "both calls are refused");
+    std::fs::remove_dir_all(&folder).expect("it is there");
+    let _ = std::fs::remove_file(&count);
 }
 
 fn session_and_stored_programs_are_restricted() {

@@ -150,6 +150,10 @@ fn binary_replays_a_recording_without_its_upstream() {
     std::fs::write(&file, "{}").expect("a file");
     let (code, refused) = eval("aggregator", "1");
     assert!(code == Some(2) && refused.contains("cannot be used: cassette: expected"), "{refused}");
+    std::fs::write(&file, r#"{"cassette": 2}"#).expect("a file");
+    let (code, refused) = eval("aggregator", "1");
+    let expected = "version 2 of the format, and this program reads version 1; a binary of a newer version replays it";
+    assert!(code == Some(2) && refused.contains(expected), "{refused}");
 }
 
 fn binary_without_the_recorder_names_its_build_option() {

@@ -1,8 +1,8 @@
 //! Tokens of logins: where they are stored, how they are renewed, and when a person is needed.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -14,6 +14,7 @@ use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::http::access_token::{AccessTokens, TokenSourceConfig};
 use serde_json::{Value, json};
 
+use crate::oauth::{sent_with_token_2, thousand_calls_after_expiry};
 use crate::web::{Answer, Asked, Web};
 use crate::world::{World, operation, upstream};
 
@@ -21,6 +22,11 @@ const FIRST: &str = "not-a-real-refresh-token-0";
 
 /// A token endpoint that accepts only the newest refresh token, and replaces it. Access tokens are valid for `lifetime` seconds.
 fn provider(lifetime: u64) -> Web {
+    provider_with(move |_| lifetime)
+}
+
+/// The same with a lifetime for each number of a token, which is called before the answer is sent.
+fn provider_with(lifetime: impl Fn(u64) -> u64 + Send + Sync + 'static) -> Web {
     let issued = Mutex::new(0);
     Web::start(move |asked| {
         let mut issued = issued.lock().unwrap();
@@ -32,7 +38,7 @@ fn provider(lifetime: u64) -> Web {
         Answer::json(
             200,
             json!({
-                "access_token": format!("not-a-real-token-{issued}"), "token_type": "Bearer", "expires_in": lifetime,
+                "access_token": format!("not-a-real-token-{issued}"), "token_type": "Bearer", "expires_in": lifetime(*issued),
                 "refresh_token": format!("not-a-real-refresh-token-{issued}"),
             }),
         )
@@ -54,6 +60,7 @@ fn world(api: &Web, provider: &Web, store: &Path) -> World {
     let store = store.to_owned();
     World::with(vec![service(api, provider)], Vec::new(), move |settings| {
         settings.access_tokens = AccessTokens::new(Some(&ptc_oauth_client::OAUTH_CLIENT)).with_store(Some(store));
+        settings.max_calls_per_program = 5_000;
     })
 }
 
@@ -110,6 +117,66 @@ fn servers_that_renew_at_once_make_one_request() {
     }
     assert_eq!(provider.requests().len(), 2, "one for the login, one for all servers");
     assert!(api.requests().iter().all(|asked| asked.header("authorization") == Some("Bearer not-a-real-token-2")));
+}
+
+/// The provider refuses a refresh token that it has replaced, so that a second renewal would fail calls.
+#[test]
+fn thousand_calls_wait_for_one_rotation_of_the_refresh_token_and_none_fails() {
+    let (api, folder) = (echo(), tempfile::tempdir().unwrap());
+    let provider = provider_with(|number| if number == 1 { 3 } else { 3_600 });
+    log_in(&api, &provider, folder.path());
+    thousand_calls_after_expiry(&world(&api, &provider, folder.path()), Duration::from_secs(3));
+    assert_eq!(provider.requests().len(), 2, "one for the login, one for all calls");
+    assert_eq!(sent_with_token_2(&api), 1_000);
+}
+
+/// A store can fail after its check, such as a keyring that is locked meanwhile. Here the file is a folder for a while.
+#[test]
+fn renewed_tokens_that_cannot_be_stored_are_kept_until_a_renewal_can_store_its_own() {
+    for meanwhile in ["nothing", "a logout", "a refusal"] {
+        let (api, folder) = (echo(), tempfile::tempdir().unwrap());
+        let file = Arc::new(Mutex::new(PathBuf::new()));
+        let aside = folder.path().join("aside");
+        let (breaking, moved) = (Arc::clone(&file), aside.clone());
+        let provider = provider_with(move |number| {
+            if number == 2 {
+                let file = breaking.lock().unwrap();
+                std::fs::rename(&*file, &moved).unwrap();
+                std::fs::create_dir(&*file).unwrap();
+            }
+            1
+        });
+        log_in(&api, &provider, folder.path());
+        let files = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let stored = files.into_iter().find(|path| path.extension().is_some_and(|extension| extension == "json")).unwrap();
+        stored.clone_into(&mut file.lock().unwrap());
+        let world = world(&api, &provider, folder.path());
+        let renewed = || {
+            std::thread::sleep(Duration::from_millis(1_100));
+            let answer = call(&world);
+            assert!(answer.contains("Bearer [REDACTED]"), "{answer}");
+            api.requests().pop().unwrap().header("authorization").unwrap().to_owned()
+        };
+        assert_eq!(renewed(), "Bearer not-a-real-token-2");
+        assert_eq!(world.upstreams.redactor().redact_str("not-a-real-refresh-token-2"), "[REDACTED]");
+        assert_eq!(renewed(), "Bearer not-a-real-token-3", "the store cannot be read either");
+        std::fs::remove_dir(&stored).unwrap();
+        if meanwhile == "a logout" {
+            std::thread::sleep(Duration::from_millis(1_100));
+            let answer = call(&world);
+            assert!(answer.starts_with("auth_expired: no access token for 'api': nothing is stored for it"), "{answer}");
+            continue;
+        }
+        std::fs::rename(&aside, &stored).unwrap();
+        let text = || std::fs::read_to_string(&stored).unwrap();
+        assert!(text().contains("not-a-real-refresh-token-1"));
+        if meanwhile == "a refusal" {
+            // Another process has sent the replaced refresh token.
+            std::fs::write(&stored, text().replace("not-a-real-refresh-token-1", "")).unwrap();
+        }
+        assert_eq!(renewed(), "Bearer not-a-real-token-4");
+        assert!(text().contains("not-a-real-refresh-token-4"));
+    }
 }
 
 #[test]

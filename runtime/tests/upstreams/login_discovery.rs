@@ -1,6 +1,7 @@
 //! Logins at an authorization server that the upstream names: what is found, bound, refused, and asked for.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use ptc_runtime::upstream::http::access_token::{AccessTokens, TokenSourceConfig}
 use serde_json::{Value, json};
 
 use crate::login::issuer;
+use crate::oauth::dripping;
 use crate::web::{Answer, Asked, Web};
 use crate::world::{World, operation, upstream};
 
@@ -305,13 +307,56 @@ fn request_for_tokens_is_repeated_with_a_new_proof_after_a_lost_connection() {
 }
 
 #[test]
-fn metadata_that_never_comes_ends_a_login_in_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let api = protected(|_| Answer::Hang, |_| Answer::json(200, json!({})));
-    let began = Instant::now();
-    let why = log_in(&api, folder.path()).unwrap_err();
-    assert!(why.contains(api.url(METADATA)), "{why}");
-    assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
+fn metadata_that_never_ends_ends_a_login_in_time() {
+    let metadata: [fn(&Asked) -> Answer; 2] = [|_| Answer::Hang, |_| dripping()];
+    let logins = metadata.map(|metadata| {
+        std::thread::spawn(move || {
+            let folder = tempfile::tempdir().unwrap();
+            let api = protected(metadata, |_| Answer::json(200, json!({})));
+            let began = Instant::now();
+            let why = log_in(&api, folder.path()).unwrap_err();
+            assert!(why.contains(api.url(METADATA)), "{why}");
+            assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
+        })
+    });
+    for login in logins {
+        login.join().unwrap();
+    }
+}
+
+/// The new place of the metadata names the server of the login, or another one.
+#[test]
+fn metadata_that_moves_is_found_again_before_a_renewal() {
+    for is_other in [false, true] {
+        let (first, second) = (server(&json!({}), 1), server(&json!({}), 1));
+        let is_moved = Arc::new(AtomicBool::new(false));
+        let (moved, servers) = (Arc::clone(&is_moved), [first.url(""), if is_other { second.url("") } else { first.url("") }]);
+        let api = Web::start(move |asked| {
+            let is_moved = moved.load(Ordering::Relaxed);
+            let path = if is_moved { "/moved" } else { METADATA };
+            match (&*asked.method, &*asked.target) {
+                ("POST", "/mcp") => {
+                    let place = format!("http://{}{path}", asked.header("host").unwrap_or_default());
+                    Answer::Full(401, vec![format!("WWW-Authenticate: Bearer resource_metadata=\"{place}\"")], Vec::new())
+                }
+                ("GET", "/mcp/get") => Answer::json(200, json!({})),
+                ("GET", target) if target == path => naming(asked, servers[usize::from(is_moved)]),
+                _ => Answer::json(404, json!({})),
+            }
+        });
+        let folder = tempfile::tempdir().unwrap();
+        log_in(&api, folder.path()).unwrap();
+        is_moved.store(true, Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(1_100));
+        let asked = first.requests().len();
+        let answer = call(&api, folder.path());
+        if is_other {
+            assert!(answer.starts_with("auth_expired:") && answer.contains("names another authorization server"), "{answer}");
+            assert_eq!((first.requests().len(), second.requests().len()), (asked, 0), "no token has left for either server");
+        } else {
+            assert_eq!(answer, "json {}");
+        }
+    }
 }
 
 #[test]

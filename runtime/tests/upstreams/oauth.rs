@@ -14,7 +14,7 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, 
 use serde_json::{Value, json};
 
 use crate::http::handshaking;
-use crate::web::{Answer, Asked, Web};
+use crate::web::{Answer, Asked, End, Web};
 use crate::world::{World, described, eventually, operation, tool, upstream};
 
 const SECRET: &str = "not-a-real+secret/of a client";
@@ -175,9 +175,16 @@ fn thousand_calls_wait_for_one_renewal_and_none_fails() {
     });
     let api = echo();
     let world = world(&api, &oauth(&provider));
+    thousand_calls_after_expiry(&world, Duration::from_secs(1));
+    assert_eq!(provider.requests().len(), 2);
+    assert_eq!(sent_with_token_2(&api), 1_000);
+}
+
+/// Makes a call, and a thousand at the same time after the lifetime of its token. None of them fails.
+pub(crate) fn thousand_calls_after_expiry(world: &World, lifetime: Duration) {
     let program = world.program();
     assert!(program.call("api", "get", "{}").starts_with("json"));
-    std::thread::sleep(Duration::from_millis(1_100));
+    std::thread::sleep(lifetime + Duration::from_millis(100));
     let calls: Vec<_> = (0..1_000).map(|_| program.start("api", "get", "{}")).collect();
     for call in calls {
         match call.wait(Some(Instant::now() + Duration::from_mins(1))) {
@@ -185,9 +192,10 @@ fn thousand_calls_wait_for_one_renewal_and_none_fails() {
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(provider.requests().len(), 2);
-    let second = |asked: &Asked| asked.header("authorization") == Some("Bearer not-a-real-token-2");
-    assert_eq!(api.requests().iter().filter(|asked| second(asked)).count(), 1_000);
+}
+
+pub(crate) fn sent_with_token_2(api: &Web) -> usize {
+    api.requests().iter().filter(|asked| asked.header("authorization") == Some("Bearer not-a-real-token-2")).count()
 }
 
 #[test]
@@ -363,6 +371,61 @@ fn slow_or_lost_token_endpoint_takes_the_time_of_the_call_only() {
     let world = world_with(vec![spec(&lost)], SECRET, Duration::from_mins(1));
     let answer = world.program().call("api", "get", "{}");
     assert!(answer.starts_with("upstream_unavailable: no access token for 'api'"), "{answer}");
+}
+
+#[test]
+fn token_goes_to_no_other_host_that_a_redirect_or_a_challenge_names() {
+    let (provider, other) = (provider(None, 0), echo());
+    let place = other.url("/elsewhere");
+    for status in [301, 302, 303, 307, 308, 401, 403] {
+        let api = Web::start(move |_| {
+            let challenge =
+                format!("WWW-Authenticate: Bearer resource_metadata=\"{place}\", error=\"insufficient_scope\", scope=\"a\"");
+            Answer::Full(status, vec![format!("Location: {place}"), challenge], Vec::new())
+        });
+        let world = world(&api, &oauth(&provider));
+        for tool in ["get", "post"] {
+            let answer = world.program().call("api", tool, "{}");
+            assert!(!answer.starts_with("json"), "{status} {tool}: {answer}");
+        }
+        let requests = api.requests();
+        let has_token =
+            |asked: &Asked| asked.header("authorization").is_some_and(|value| value.starts_with("Bearer not-a-real-token-"));
+        assert!(requests.len() >= 2 && requests.iter().all(has_token), "{status}");
+    }
+    assert!(other.requests().is_empty());
+}
+
+/// An answer whose body comes one byte a second, for longer than any time limit of a request.
+pub(crate) fn dripping() -> Answer {
+    let head = b"HTTP/1.1 200 X\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n".to_vec();
+    let parts = std::iter::once((0, head)).chain(std::iter::repeat_n((1_000, b" ".to_vec()), 60));
+    Answer::Raw(parts.collect(), End::Hang)
+}
+
+#[test]
+fn dripping_metadata_and_tokens_are_given_up_within_the_limit_of_a_request() {
+    let calls = ["/.well-known/oauth-authorization-server", "/token"].map(|slow| {
+        std::thread::spawn(move || {
+            let provider = Web::start(move |asked| {
+                let issuer = format!("http://{}", asked.header("host").unwrap_or_default());
+                match &*asked.target {
+                    target if target == slow => dripping(),
+                    _ => Answer::json(200, json!({ "issuer": issuer, "token_endpoint": format!("{issuer}/token") })),
+                }
+            });
+            let api = echo();
+            let oauth = OAuth2 { token_url: "", issuer: provider.url(""), ..oauth(&provider) };
+            let began = Instant::now();
+            let answer = world(&api, &oauth).program().call("api", "get", "{}");
+            assert!(answer.starts_with("upstream_unavailable: no access token for 'api'") && answer.contains(slow), "{answer}");
+            assert!(began.elapsed() < Duration::from_secs(20), "{slow}: {:?}", began.elapsed());
+            assert!(api.requests().is_empty());
+        })
+    });
+    for call in calls {
+        call.join().unwrap();
+    }
 }
 
 /// An MCP server gets a token with each request, also in the handshake, and an issued token is redacted wherever it is echoed.

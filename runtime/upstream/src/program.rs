@@ -12,6 +12,7 @@ mod records;
 mod reply;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -91,8 +92,8 @@ struct Shared {
     records: Records,
     limits: WaitLimits,
     decisions: Option<Box<dyn CallDecisions>>,
-    /// Why the policy has refused a call, for the operator.
-    denial: OnceLock<String>,
+    /// Why the policy has refused calls, for the operator. Calls at the same time can be refused before the program ends.
+    denials: Mutex<BTreeSet<String>>,
     unread_pages: Mutex<UnreadPages>,
     misspelt: Misspelt,
     /// The memory account of the host's run, set once the run has begun.
@@ -163,7 +164,7 @@ impl ProgramHost {
             interceptor: settings.interceptor.as_ref().map(|interceptor| interceptor.begin(&limits.client_key)),
             upstreams,
             decisions: limits.access.as_ref().map(|access| access.begin_program()),
-            denial: OnceLock::new(),
+            denials: Mutex::default(),
             limits,
             unread_pages: Mutex::default(),
             misspelt: Misspelt::default(),
@@ -190,9 +191,10 @@ impl ProgramHost {
         self.0.records.calls()
     }
 
-    /// Returns why the policy has refused the first call that it does not permit, for the operator. It must not be in an answer.
-    pub fn denial(&self) -> Option<&str> {
-        self.0.denial.get().map(String::as_str)
+    /// Returns why the policy has refused calls, for the operator. It must not be in an answer.
+    pub fn denial(&self) -> Option<String> {
+        let denials = self.0.denials.lock().unwrap_or_else(PoisonError::into_inner);
+        (!denials.is_empty()).then(|| denials.iter().map(String::as_str).collect::<Vec<_>>().join("; "))
     }
 
     /// Checks a request as a call of it would, and makes none.

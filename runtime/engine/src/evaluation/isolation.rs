@@ -49,7 +49,10 @@ pub struct PortableEvaluation {
     returned: bool,
     #[serde(deserialize_with = "bounded_list")]
     notes: Vec<String>,
-    has_unchecked_calls: bool,
+    #[serde(deserialize_with = "bounded_list")]
+    unchecked_tools: Vec<String>,
+    /// The number of unchecked calls of each of these tools.
+    unchecked_counts: Vec<u64>,
     #[serde(deserialize_with = "bounded_list")]
     prints: Vec<String>,
     steps: u64,
@@ -129,12 +132,14 @@ impl PortableEvaluation {
             json: validated.json,
             is_deep: validated.is_deep,
         });
+        let (unchecked_tools, unchecked_counts) = std::mem::take(&mut evaluation.unchecked_calls).into_iter().unzip();
         PortableEvaluation {
             outcome,
             validated,
             returned: evaluation.returned,
             notes: std::mem::take(&mut evaluation.notes),
-            has_unchecked_calls: evaluation.has_unchecked_calls,
+            unchecked_tools,
+            unchecked_counts,
             prints: std::mem::take(&mut evaluation.prints),
             steps: evaluation.steps,
             peak_bytes: evaluation.peak_bytes,
@@ -159,7 +164,8 @@ impl PortableEvaluation {
         });
         evaluation.returned = self.returned;
         evaluation.notes = texts.list(self.notes, SLACK_BYTES);
-        evaluation.has_unchecked_calls = self.has_unchecked_calls;
+        let unchecked_tools = texts.list(self.unchecked_tools, SLACK_BYTES);
+        evaluation.unchecked_calls = unchecked_tools.into_iter().zip(self.unchecked_counts).collect();
         evaluation.prints = texts.list(self.prints, limits.print_bytes.saturating_add(SLACK_BYTES));
         evaluation.steps = self.steps;
         evaluation.peak_bytes = self.peak_bytes;

@@ -430,13 +430,18 @@ impl Evaluator {
         });
         let (preview, validated) = match checked {
             Ok((preview, validated)) => (Ok(preview), validated),
-            Err(failure) => (Err(failure.with_denial(host.denial())), None),
+            Err(failure) => (Err(failure.with_denial(host.denial().as_deref())), None),
         };
         let report = around.report(&host, preview.is_err());
         let calls = (!self.upstreams.catalog().upstreams.is_empty()).then_some(report.calls);
         // This comes after the preview, which marks the status of the results that it shows as read.
-        let has_unchecked_calls = !outcome.failed_calls.unchecked().is_empty();
-        let unchecked = notes::failed_calls(&outcome.failed_calls, calls.as_ref().map_or(0, Vec::len));
+        let failed_calls = outcome.failed_calls.unchecked();
+        let unchecked_calls = failed_calls.iter().map(|calls| {
+            let tool = self.redact(&format!("{}/{}", calls.server, calls.tool));
+            (tool, calls.count)
+        });
+        let unchecked_calls = unchecked_calls.collect();
+        let unchecked = notes::failed_calls(failed_calls, calls.as_ref().map_or(0, Vec::len));
         // Some missing keys were already reported by the static analysis.
         let is_new = |missing: &&MissingKey| !on_keys.iter().any(|note| note.contains(&format!("'{}'", missing.key)));
         let missing: Vec<MissingKey> = outcome.missing_keys.iter().filter(is_new).cloned().collect();
@@ -459,7 +464,7 @@ impl Evaluator {
             outcome: preview,
             validated,
             notes,
-            has_unchecked_calls,
+            unchecked_calls,
             returned: outcome.returned,
             value: outcome.result.ok(),
             bindings: outcome.bindings,

@@ -2,7 +2,7 @@
 
 use ptc_catalog::Catalog;
 use ptc_check::Finding;
-use ptc_lisp::failed_calls::{FailedCalls, UncheckedCalls};
+use ptc_lisp::failed_calls::UncheckedCalls;
 use ptc_lisp::missing_keys::MissingKey;
 use ptc_lisp::mixed_comparisons::MixedComparison;
 use ptc_lisp::{Kind, Value};
@@ -33,8 +33,7 @@ pub(super) const REACH_UNKNOWN: &str = "This program, or a function of its sessi
 
 /// Returns the note on failed calls whose `:ok`, `:reason` and `:message` the program did not read. `calls` is the number of all
 /// calls.
-pub(super) fn failed_calls(failed: &FailedCalls, calls: usize) -> Option<String> {
-    let mut unchecked = failed.unchecked();
+pub(super) fn failed_calls(mut unchecked: Vec<UncheckedCalls>, calls: usize) -> Option<String> {
     let total: u64 = unchecked.iter().map(|calls| calls.count).sum();
     if total == 0 {
         return None;

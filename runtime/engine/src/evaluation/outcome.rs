@@ -29,8 +29,9 @@ pub struct Evaluation {
     /// Notes about problems that the value or the failure does not show: keys that output schemas do not have, unchecked failed
     /// calls, lists of which only the first page was read, and exhausted budgets.
     pub notes: Vec<String>,
-    /// Whether a call failed and the program did not read its `:ok`, `:reason` or `:message`.
-    pub has_unchecked_calls: bool,
+    /// The failed calls of which the program did not read `:ok`, `:reason` or `:message`: the tool as `upstream/tool`, and the number of
+    /// calls. A tool has an entry for each reason.
+    pub unchecked_calls: Vec<(String, u64)>,
     /// The state of its session, if it ran in one.
     pub session: Option<InSession>,
     /// The printed lines.
@@ -168,7 +169,7 @@ impl Evaluation {
             returned: false,
             bindings: Bindings::default(),
             notes: Vec::new(),
-            has_unchecked_calls: false,
+            unchecked_calls: Vec::new(),
             session: None,
             prints: Vec::new(),
             calls: None,

@@ -70,6 +70,9 @@ pub enum TokenError {
     Unacceptable(&'static str),
     /// The token lacks a required scope.
     Scope,
+    /// The authorization server refuses to say anything about this token. It may be a guess, and is counted as one, but the client must
+    /// not throw it away.
+    Unanswered,
     /// The keys of the authorization server are not available.
     Unavailable,
 }

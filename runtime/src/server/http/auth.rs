@@ -75,6 +75,9 @@ enum Denied {
     Unacceptable(&'static str),
     /// The token lacks a required scope.
     Scope,
+    /// The authorization server refuses to say anything about the token. It is counted as a failure: each such token has caused a
+    /// request.
+    Unanswered,
     /// The token cannot be verified now.
     Unavailable,
 }
@@ -121,7 +124,7 @@ impl Authenticator {
 
     /// Counts a failure. Returns the reason for the reply.
     fn throttled(&self, peer: IpAddr, denied: Denied, now: Instant) -> Denied {
-        let throttle = self.throttle.as_ref().filter(|_| matches!(denied, Denied::Invalid(_)));
+        let throttle = self.throttle.as_ref().filter(|_| matches!(denied, Denied::Invalid(_) | Denied::Unanswered));
         throttle.and_then(|throttle| throttle.note_failure(peer, now)).map_or(denied, Denied::Throttled)
     }
 
@@ -179,7 +182,9 @@ impl Authenticator {
             Denied::Invalid(_) => (StatusCode::UNAUTHORIZED, Some(("invalid_token", "the access token is not valid"))),
             Denied::Unacceptable(why) => (StatusCode::UNAUTHORIZED, Some(("invalid_token", why))),
             Denied::Scope => (StatusCode::FORBIDDEN, Some(("insufficient_scope", "the access token lacks a scope"))),
-            Denied::Unavailable => return route::unavailable("access tokens cannot be verified at the moment"),
+            Denied::Unanswered | Denied::Unavailable => {
+                return route::unavailable("access tokens cannot be verified at the moment");
+            }
             Denied::Throttled(seconds) => {
                 log::line(Level::Warn, "http_auth_rate_limited", &[("source", &peer.to_string())]);
                 return Reply::empty(StatusCode::TOO_MANY_REQUESTS).with(RETRY_AFTER, &seconds.to_string());
@@ -219,6 +224,7 @@ async fn verify(verifier: &dyn TokenVerifier, token: &[u8], inquiry: Inquiry) ->
         TokenError::Untrusted(why) => Denied::Invalid(why),
         TokenError::Unacceptable(why) => Denied::Unacceptable(why),
         TokenError::Scope => Denied::Scope,
+        TokenError::Unanswered => Denied::Unanswered,
         TokenError::Unavailable => Denied::Unavailable,
     })
 }

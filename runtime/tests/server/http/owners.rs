@@ -50,7 +50,7 @@ pub(super) fn tool(client: &mut Client, id: &str, name: &str, arguments: &Value)
 fn tokens_of_a_file_are_separate_owners() {
     let path = scratch("tokens");
     tokens_file(&path, &[("alice", ALICE), ("bob", BOB), ("alice", ALICE_NEXT), ("carol", SHORT)]);
-    let site = start(&path, &["--sessions", "--http-auth-token", TOKEN]);
+    let site = start(&path, &["--sessions", "--max-sessions-per-owner", "1", "--http-auth-token", TOKEN]);
     assert_eq!(site.client().initialize().status, 401);
     assert_eq!(status_with(&site, SHORT), 401, "a token that can be guessed");
     let mut alice = site.authenticated(ALICE);
@@ -71,6 +71,15 @@ fn tokens_of_a_file_are_separate_owners() {
         assert_eq!(stolen.ask("DELETE", "/mcp", &[], "").status, 404);
     }
     assert_eq!(alice.eval("(+ 1 2)"), "user=> 3");
+    // The quota of an owner is not that of another.
+    let open = |token| {
+        tool(&mut site.authenticated(token), "5", "lisp_session_start", &json!({})).json()["result"]["structuredContent"].clone()
+    };
+    assert_eq!(open(ALICE_NEXT)["reason"], "session_limit_exceeded");
+    for other in [BOB, TOKEN] {
+        let opened = open(other);
+        assert!(opened["session_id"].is_string(), "{opened}");
+    }
     std::fs::remove_file(&path).expect("it is there");
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ptc_runtime::digest::owner_hash;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -9,11 +10,16 @@ use super::access::{scratch, until};
 use super::owners::{ALICE, BOB, tokens_file, tool};
 use super::site::{Client, Site};
 use crate::Test;
+use crate::diagnostics::{folder, traces};
 use crate::peer::server;
 use crate::policy::{COUNT, called, count_file};
 
 pub(super) const TESTS: &[Test] = &[
     ("http::policy_restricts_arguments_and_calls_of_an_owner", policy_restricts_arguments_and_calls_of_an_owner),
+    (
+        "http::call_of_a_hidden_program_has_a_trace_for_the_operator_only",
+        call_of_a_hidden_program_has_a_trace_for_the_operator_only,
+    ),
     ("http::policy_hides_the_state_of_other_upstreams", policy_hides_the_state_of_other_upstreams),
 ];
 
@@ -58,6 +64,24 @@ fn policy_restricts_arguments_and_calls_of_an_owner() {
     for path in [path, count] {
         std::fs::remove_file(path).expect("it is there");
     }
+}
+
+fn call_of_a_hidden_program_has_a_trace_for_the_operator_only() {
+    let (path, count, folder) = (scratch("hidden-program"), count_file("hidden-program"), folder("hidden-program"));
+    tokens_file(&path, &[("alice", ALICE), ("bob", BOB)]);
+    let [tokens, traces_in] = [&path, &folder].map(|path| path.to_str().expect("plain text"));
+    let site = start(&count, &["--http-tokens-file", tokens, "--trace-dir", traces_in, "--http-viewer"]);
+    let mut bob = site.authenticated(BOB);
+    assert!(tool(&mut bob, "1", "payout", &json!({})).body.contains("unknown tool: payout"));
+    let shown = bob.ask("GET", "/viewer/api/calls", &[], "").json();
+    assert_eq!(shown, json!({ "total": 0, "calls": [] }), "the caller must not learn that the program exists");
+    let files = traces(&folder);
+    let end = files[0].last().expect("an end");
+    let (denial, owner) = (end["denial"].as_str().unwrap_or_default(), owner_hash("name:bob"));
+    assert!(denial.contains("'admins' for the rule 'admins'") && denial.ends_with(&owner), "{end}");
+    drop(site);
+    std::fs::remove_dir_all(&folder).expect("it is there");
+    std::fs::remove_file(&path).expect("it is there");
 }
 
 fn policy_hides_the_state_of_other_upstreams() {

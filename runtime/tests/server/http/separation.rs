@@ -108,6 +108,8 @@ pub(super) fn check_separation(role: &str, owner: &str, options: &[&str], connec
     let mut command = crate::agentic::with_planner(role, &planner, &["--agentic-allow-writes", "--agentic-include-program"]);
     command.args(["--http", "--http-port", "0", "--sessions", "--debug-tool", "--trace-payloads", "full", "--http-viewer"]);
     command.args(["--http-metrics", "--http-admin-port", "0", "--trace-dir"]).arg(&traces).args(options);
+    // Her endless program must not end before the test does.
+    command.args(["--program-timeout-ms", "60000"]);
     let site = Site::of(&mut command);
     let connected = |who| {
         let mut client = connect(&site, Surface::Clients, who);

@@ -90,8 +90,8 @@ fn text(text: &str) -> Vec<u8> {
 /// Encodes `Done` with a value whose preview is this text.
 fn done(preview: &str, panic: Option<&str>) -> Vec<u8> {
     let panic = panic.map_or(vec![0], |message| [&[1], &*text(message)].concat());
-    // After the preview come its two flags, and the eleven members of the evaluation and of its end. Only `has_run` is set.
-    [&[6, 0], &*text(preview), &[0; 2], &[0; 11], &[1], &*panic].concat()
+    // After the preview come its two flags, and the twelve members of the evaluation and of its end. Only `has_run` is set.
+    [&[6, 0], &*text(preview), &[0; 2], &[0; 12], &[1], &*panic].concat()
 }
 
 pub(super) fn texts_of_a_worker_are_bounded() {

@@ -1,6 +1,7 @@
 //! Checks calls of a program against what its caller may do.
 
 use std::borrow::Cow;
+use std::sync::PoisonError;
 
 use ptc_catalog::Catalog;
 use ptc_lisp::Value;
@@ -11,6 +12,9 @@ use crate::access::{Denial, Refused};
 use crate::fault::{Reason, UpstreamError};
 use crate::request::Call;
 use crate::stage::Progress;
+
+/// Maximum number of reasons that are kept. The first refusal ends the program, so that only calls at the same time can have others.
+const MAX_DENIALS: usize = 100;
 
 impl Shared {
     /// Returns the catalog that the caller may see.
@@ -29,7 +33,7 @@ impl Shared {
         let whole = self.upstreams.catalog();
         let denial = access.denial(whole, server, tool)?;
         if denial.is_hidden() {
-            let _ = self.denial.set(denial.reason);
+            self.note_denial(denial.reason);
             return None;
         }
         let upstream = whole.upstream(server)?;
@@ -43,8 +47,15 @@ impl Shared {
             self.records.set_rule(entry, rule);
         }
         self.records.fail(entry, &UpstreamError::new(Reason::Forbidden, denial.message.clone()));
-        let _ = self.denial.set(denial.reason.clone());
+        self.note_denial(denial.reason.clone());
         denial.into_fault()
+    }
+
+    fn note_denial(&self, reason: String) {
+        let mut denials = self.denials.lock().unwrap_or_else(PoisonError::into_inner);
+        if !reason.is_empty() && denials.len() < MAX_DENIALS {
+            denials.insert(reason);
+        }
     }
 
     /// Decides about a valid call with this record, and counts it. Without a policy every call is permitted.

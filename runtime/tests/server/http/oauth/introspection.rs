@@ -165,6 +165,20 @@ pub(super) fn token_that_cannot_be_introspected_stops_no_other() {
     assert_eq!(initialize(&site, TOKEN).status, 200);
 }
 
+/// Each such token has caused a request, so that it counts as a guess.
+pub(super) fn tokens_that_cannot_be_introspected_are_guesses() {
+    for status in [400, 413, 414, 422] {
+        let issuer = Issuer::start();
+        issuer.serve("/introspect", Document::Status(status));
+        let site = start_with_options(&issuer, &["--http-auth-rate-limit-max-failures", "3"]);
+        let answers = (0..6).map(|guess| initialize(&site, &format!("opaque-guess-{guess}-0123456789")));
+        let statuses: Vec<u16> = answers.map(|answer| answer.status).collect();
+        assert_eq!(statuses, [503, 503, 503, 429, 429, 429], "{status}");
+        issuer.serve("/introspect", Document::Json(active(&json!({}))));
+        assert_eq!(initialize(&site, TOKEN).status, 200, "{status}: others of the address are not stopped");
+    }
+}
+
 pub(super) fn failed_introspection_refuses_no_token() {
     for document in [
         Document::Status(500),

@@ -30,6 +30,7 @@ pub(super) const TESTS: &[Test] = &[
     ("http::valid_opaque_token_passes_after_wrong_ones", introspection::valid_opaque_token_passes_after_wrong_ones),
     ("http::equal_opaque_tokens_cause_one_introspection", introspection::equal_opaque_tokens_cause_one_introspection),
     ("http::token_that_cannot_be_introspected_stops_no_other", introspection::token_that_cannot_be_introspected_stops_no_other),
+    ("http::tokens_that_cannot_be_introspected_are_guesses", introspection::tokens_that_cannot_be_introspected_are_guesses),
     ("http::failed_introspection_refuses_no_token", introspection::failed_introspection_refuses_no_token),
     ("http::access_token_of_each_algorithm_is_accepted", access_token_of_each_algorithm_is_accepted),
     ("http::subjects_of_access_tokens_are_separate_owners", subjects_of_access_tokens_are_separate_owners),
@@ -53,6 +54,7 @@ pub(super) const TESTS: &[Test] = &[
     ("http::keys_of_the_issuer_rotate", keys_of_the_issuer_rotate),
     ("http::key_that_is_replaced_under_its_id_is_accepted", key_that_is_replaced_under_its_id_is_accepted),
     ("http::unknown_keys_cause_one_fetch_in_an_interval", unknown_keys_cause_one_fetch_in_an_interval),
+    ("http::token_is_not_refused_while_newer_keys_cannot_be_fetched", token_is_not_refused_while_newer_keys_cannot_be_fetched),
     ("http::issuer_that_cannot_be_reached_does_not_end_valid_calls", issuer_that_cannot_be_reached_does_not_end_valid_calls),
     ("http::contradicting_settings_of_access_tokens_are_refused", contradicting_settings_of_access_tokens_are_refused),
 ];
@@ -327,6 +329,39 @@ fn unknown_keys_cause_one_fetch_in_an_interval() {
     let before = issuer.requests("/keys");
     assert_eq!((initialize(&site, &unknown(1000)).status, initialize(&site, &unknown(1001)).status), (401, 401));
     assert_eq!(issuer.requests("/keys"), before + 1);
+}
+
+/// Newer keys may verify each of these tokens.
+fn token_is_not_refused_while_newer_keys_cannot_be_fetched() {
+    const INTERVAL: Duration = Duration::from_millis(100);
+    let (issuer, next) = (Issuer::start(), Keys::generate());
+    let site = start(&issuer, &["--http-oauth-refetch-ms", &INTERVAL.as_millis().to_string()]);
+    let sign = |kid: &str, alg: &str, signer: Signer<'_>| {
+        signer.token(&json!({ "alg": alg, "typ": "at+jwt", "kid": kid }), &issuer.claims(&json!({})))
+    };
+    let tokens = [
+        ("an unknown key id", sign("next", "EdDSA", Signer::EdDsa(&next.edwards))),
+        ("another key with a known id", sign("edwards", "EdDSA", Signer::EdDsa(&next.edwards))),
+        ("a known id with another algorithm", sign("curve", "EdDSA", Signer::EdDsa(&next.edwards))),
+    ];
+    assert_eq!(initialize(&site, &issuer.token(&json!({}))).status, 200);
+    for (what, token) in &tokens {
+        assert_eq!(initialize(&site, token).status, 401, "{what}");
+    }
+    issuer.serve("/keys", Document::Status(500));
+    std::thread::sleep(INTERVAL);
+    for (what, token) in &tokens {
+        let answer = initialize(&site, token);
+        assert_eq!((answer.status, answer.header("www-authenticate")), (503, None), "{what}");
+        assert_eq!(initialize(&site, &issuer.token(&json!({}))).status, 200, "known keys stay in use");
+        // Newer keys do not change what is wrong with these.
+        let expired = issuer.token(&json!({ "exp": issuer::now() - 600 }));
+        assert_eq!((initialize(&site, &expired).status, initialize(&site, "..").status), (401, 401));
+    }
+    issuer.serve("/keys", Document::Json(issuer.keys.set()));
+    for (what, token) in &tokens {
+        until(what, || initialize(&site, token).status == 401);
+    }
 }
 
 fn issuer_that_cannot_be_reached_does_not_end_valid_calls() {
