@@ -100,6 +100,9 @@ fn some_value(rng: &mut Rng, depth: usize) -> Value {
         "{\"a\": 1}",
         "[1, \"a\"]",
         "id,size\n1,2\n",
+        "id,name\na,Ada\n",
+        "{\"a\": 1}\n{\"b\": \"x\"}\n",
+        "```json\n{\"a\": 1}\n```\n",
         "| a | b |\n|---|---|\n| 1 | 2 |\n",
         "123e4567-e89b-12d3-a456-426614174000",
     ];
@@ -160,6 +163,24 @@ fn shape_admits_the_values_that_it_was_inferred_from_in_any_order() {
         stored.merge(shape(second));
         assert_admits(&stored.to_schema(), if first.is_empty() { second } else { &values });
     }
+}
+
+#[test]
+fn empty_text_does_not_hide_what_the_other_texts_hold() {
+    let table = json!("id,name\n1,Ada\n");
+    let expected = shape(std::slice::from_ref(&table)).to_schema();
+    let stored = |text: &str| Shape::from_schema(&shape(&[json!(text)]).to_schema());
+    for empty in ["", " \n"] {
+        // It comes before the table or after it, in one run or in another.
+        assert_eq!(shape(&[json!(empty), table.clone()]).to_schema(), expected);
+        assert_eq!(shape(&[table.clone(), json!(empty)]).to_schema(), expected);
+        let mut later = stored(empty);
+        later.merge(Shape::of(&Json::from(&table)));
+        assert_eq!(later.to_schema(), expected);
+    }
+    let mut other = stored("No orders.");
+    other.merge(Shape::of(&Json::from(&table)));
+    assert_eq!(other.to_schema().canonical(), r#"{"type":"string"}"#);
 }
 
 #[test]

@@ -180,16 +180,56 @@ fn results_have_formats_for_tools() {
     assert_eq!(github, expected);
     let junit = run("junit").stdout;
     for part in [
-        "<testsuites tests=\"2\" failures=\"1\" errors=\"0\">",
+        "<testsuites tests=\"2\" failures=\"1\" errors=\"0\" time=\"",
         "<testsuite name=\"sub/fail_test.clj\" tests=\"1\" failures=\"1\" errors=\"0\" time=\"",
         "<testcase classname=\"fail-test\" name=\"t\" file=\"sub/fail_test.clj\" line=\"3\" time=\"",
-        "<failure message=\"(= &quot;&lt;a&gt;&quot; &quot;b\\n,:&quot;)\">sub/fail_test.clj:3\n",
+        "<failure type=\"assertion\" message=\"(= &quot;&lt;a&gt;&quot; &quot;b\\n,:&quot;)\">sub/fail_test.clj:3\n",
     ] {
         assert!(junit.contains(part), "{part}\n{junit}");
     }
     // Every element that is opened is closed.
     let (opened, closed) = (junit.matches("<test").count() + junit.matches("<failure").count(), junit.matches("</").count());
     assert_eq!(opened, closed + junit.matches("/>").count(), "{junit}");
+}
+
+/// Returns the sums of an attribute of elements, or their number if `attribute` is empty.
+fn sum(xml: &str, element: &str, attribute: &str) -> usize {
+    let opening = format!("<{element} ");
+    let elements = xml.split(&*opening).skip(1).map(|rest| rest.split('>').next().unwrap_or_default());
+    let value = |text: &str| text.split_once(&format!("{attribute}=\""))?.1.split('"').next()?.parse().ok();
+    elements.map(|text| if attribute.is_empty() { 1 } else { value(text).unwrap_or_else(|| panic!("{attribute}: {xml}")) }).sum()
+}
+
+#[test]
+fn numbers_of_junit_agree_with_its_cases() {
+    let folder = folder();
+    folder.write("sub/bad_test.clj", "(deftest t");
+    folder.write("sub/worse_cases.json", "[1]");
+    folder.write("good_test.clj", "(ns a.b)\n(deftest c (is true))\n(deftest d (is false))\n(deftest e (is))");
+    // A program that fails with the recorded answers is not checked.
+    folder.write("crash.clj", "(+ 1 \"x\")");
+    folder.write("skipped_test.clj", "(ns s {:cassette \"c.json\"})\n(deftest f (is (thrown? (run-program \"crash.clj\"))))");
+    let junit = folder.run(&["test", "--faults=null", "--format", "junit"], false).stdout;
+    for (attribute, element, expected) in
+        [("tests", "testcase", 7), ("failures", "failure", 1), ("errors", "error", 3), ("skipped", "skipped", 1)]
+    {
+        assert_eq!(sum(&junit, "testsuite", attribute), expected, "{attribute} {junit}");
+        assert_eq!(sum(&junit, element, ""), expected, "{element} {junit}");
+        // The root has no number of skipped cases in the schema.
+        if attribute != "skipped" {
+            assert_eq!(sum(&junit, "testsuites", attribute), expected, "{attribute} {junit}");
+        }
+    }
+    for part in [
+        "<testcase classname=\"bad_test\" name=\"sub/bad_test.clj\" file=\"sub/bad_test.clj\" line=\"1\" ",
+        "<error type=\"unusable_file\" message=\"",
+        "<testcase classname=\"worse_cases\" name=\"sub/worse_cases.json\" ",
+        "<testcase classname=\"a.b\" name=\"c\" ",
+        "<error type=\"error\" message=\"is takes a form",
+    ] {
+        assert!(junit.contains(part), "{part}\n{junit}");
+    }
+    assert!(!junit.contains("classname=\"\""), "{junit}");
 }
 
 #[test]
@@ -201,7 +241,7 @@ fn one_run_writes_several_reports() {
     let text = passed.stdout.clone();
     passed.success();
     assert_eq!(folder.read("results.txt"), text);
-    assert!(folder.read("out/results.xml").contains("<testsuites tests=\"1\" failures=\"0\" errors=\"0\">"));
+    assert!(folder.read("out/results.xml").contains("<testsuites tests=\"1\" failures=\"0\" errors=\"0\" time=\""));
     assert!(folder.read("results.json").ends_with("}\n") && folder.read("results.json").contains(r#""test":"pass-test/t""#));
     // Annotations exist only for failures, so that the numbers are a message.
     let github = folder.run(&["test", "--format", "github", "--report", "junit=out/results.xml"], false);
@@ -234,7 +274,7 @@ fn files_and_filters_that_cannot_be_used_are_reported() {
     };
     refused("(deftest t\n  (is (= 1 1))", 1, "ERROR bad_test.clj (bad_test.clj:");
     refused("(deftest t)\n(deftest t)", 1, "there are two tests named t");
-    refused("\n(deftest t (is))", 1, "ERROR bad_test.clj (bad_test.clj:2)\n  is takes a form");
+    refused("\n(deftest t (is))", 1, "ERROR bad_test/t (bad_test.clj:2)\n  is takes a form");
     refused("(deftest t (are [a b] (= a b) 1))", 1, "are has 2 names, and 1 values");
     refused("(deftest t (is (thrown? (/ 1 0))))", 1, "PTC-Lisp has no exceptions");
     refused("(ns t {:tape \"c.json\"})\n(deftest t (is true))", 1, "has the keys :config and :cassette");
@@ -255,6 +295,48 @@ fn files_and_filters_that_cannot_be_used_are_reported() {
     let none = folder.run(&["test", "--filter", "three"], false);
     assert_eq!(none.code, Some(2));
     assert!(none.stderr.contains("no name of a test contains `three`"), "{none:?}");
+}
+
+#[test]
+fn files_and_tests_that_cannot_be_used_leave_the_others_running() {
+    let folder = folder();
+    std::fs::write(folder.0.path().join("a_test.clj"), b"(ns a)\n(deftest t (is (= \"\xff\" 1)))").expect("a file");
+    std::fs::write(folder.0.path().join("a_cases.json"), b"[\xff]").expect("a file");
+    let rows = "(ns b)\n(deftest wrong\n  (testing \"rows\"\n    (are [x y] (= x y)\n      1 1\n      2)))\n";
+    folder.write("b_test.clj", &format!("{rows}(deftest right (testing \"text\" (is (= 1 2))))\n(deftest last (is true))"));
+    let failed = folder.run(&["test", "--report", "json=results.json"], false);
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    for part in [
+        "ERROR a_cases.json (a_cases.json:1)\n  cannot read `a_cases.json`: ",
+        "ERROR a_test.clj (a_test.clj:1)\n  cannot read `a_test.clj`: ",
+        "ERROR b/wrong (b_test.clj:2)\n  are has 2 names, and 3 values, which must be a multiple of that\n   at line 4\n",
+        "FAIL b/right (b_test.clj:7)\n  (= 1 2)\n  text\n",
+        "3 tests, 2 assertions: 1 failed, 3 errors (",
+    ] {
+        assert!(failed.stdout.contains(part), "{part}\n{}", failed.stdout);
+    }
+    assert!(folder.read("results.json").contains(r#"{"test":"b/last","file":"b_test.clj","line":8,"verdict":"passed""#));
+    let selected = folder.run(&["test", "b_test.clj", "--filter", "b/last"], false).success();
+    assert!(selected.starts_with("1 test, 1 assertion: 0 failed, 0 errors ("), "{selected}");
+    // A file that the command line names must exist.
+    let missing = folder.run(&["test", "b_test.clj", "c_test.clj"], false);
+    assert!(missing.code == Some(2) && missing.stderr.contains("cannot read `c_test.clj`"), "{missing:?}");
+}
+
+#[test]
+fn control_characters_of_upstreams_do_not_reach_the_terminal() {
+    let folder = folder();
+    let cassette = folder.read("c.json");
+    folder.write("c.json", &cassette.replace("no [REDACTED]", "no\\u001b]0;title\\u0007 \\u202e \\u009b2J"));
+    let test = "(ns t {:cassette \"c.json\"})\n(deftest t (is (= 1 (:message (tool/call {:server \"s\" :tool \"fail\"})))))";
+    folder.write("t_test.clj", &format!("{test}\n(deftest u (tool/value {{:server \"s\" :tool \"fail\"}}))"));
+    let failed = folder.run(&["test", "t_test.clj"], false);
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    let shown = format!("{}{}", failed.stdout, failed.stderr);
+    assert!(shown.contains("no\\u{1b}]0;title\\u{7} \\u{202e} \\u{9b}2J"), "{shown}");
+    assert!(!shown.contains(|c: char| c.is_control() && c != '\n' || c == '\u{202e}'), "{shown:?}");
+    let missing = folder.run(&["test", "\u{1b}[2J_test.clj"], false);
+    assert!(missing.stderr.contains("\\u{1b}[2J_test.clj") && !missing.stderr.contains('\u{1b}'), "{missing:?}");
 }
 
 #[test]

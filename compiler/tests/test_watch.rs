@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -19,14 +19,7 @@ struct Watching {
 
 impl Watching {
     fn start(folder: &Folder, options: &[&str]) -> Watching {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_ptc-compile"))
-            .args(["test", "--watch"])
-            .args(options)
-            .current_dir(folder.0.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut process = folder.start(&[&["test", "--watch"], options].concat());
         let (send, lines) = channel();
         let streams: [Box<dyn std::io::Read + Send>; 2] =
             [Box::new(process.stdout.take().unwrap()), Box::new(process.stderr.take().unwrap())];

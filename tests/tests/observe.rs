@@ -1,5 +1,7 @@
 //! Tests that the shape of a tool's results that is inferred from 20 answers of a third-party server admits the next 20 answers.
 
+mod browsers;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
@@ -17,12 +19,12 @@ use ptc_runtime::upstream::intercept::{CallAnswer, InterceptedCall, Interception
 use ptc_tests::deployment::workspace;
 use ptc_tests::peers::{npm_program, python_program};
 use ptc_tests::process::run;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The number of rounds from which shapes are inferred, and of those after them. Each round calls each tool.
 const ROUNDS: usize = 20;
 
-/// The calls of a round, in their order: server, tool, and arguments that depend on the number `i` of the round. `@` is the folder.
+/// The calls of a round that need no browser, in their order: server, tool, and arguments that depend on the number `i` of the round. `@` is the folder.
 const CALLS: [(&str, &str, &str); 51] = [
     ("everything", "echo", r#"{:message (str "message " i)}"#),
     (
@@ -90,29 +92,30 @@ const CALLS: [(&str, &str, &str); 51] = [
 ];
 
 /// The servers that are called, with their packages.
-const OBSERVED: [(&str, &str); 6] = [
+const OBSERVED: [(&str, &str); 8] = [
+    ("devtools", "chrome-devtools-mcp"),
     ("everything", "@modelcontextprotocol/server-everything"),
     ("files", "@modelcontextprotocol/server-filesystem"),
     ("git", "mcp-server-git"),
     ("memory", "@modelcontextprotocol/server-memory"),
+    ("playwright", "@playwright/mcp"),
     ("thinking", "@modelcontextprotocol/server-sequential-thinking"),
     ("time", "mcp-server-time"),
 ];
 
 /// The packages of servers that are not called, with the reasons: 40 answers of each tool would need what a test does not have.
-const LEFT_OUT: [(&str, &str); 9] = [
+const LEFT_OUT: [(&str, &str); 7] = [
     ("@modelcontextprotocol/server-github", "needs an account at GitHub"),
     ("@modelcontextprotocol/server-google-maps", "needs an account at Google"),
     ("@modelcontextprotocol/server-slack", "needs an account at Slack"),
     ("@notionhq/notion-mcp-server", "needs an account at Notion"),
-    ("@playwright/mcp", "needs a browser, and its answers describe the page that is open"),
     ("@zereight/mcp-gitlab", "needs an account at GitLab"),
-    ("chrome-devtools-mcp", "needs a browser, and its answers describe the page that is open"),
     ("firecrawl-mcp", "needs an account at Firecrawl"),
     ("tavily-mcp", "needs an account at Tavily"),
 ];
 
-/// Tools that are not called: their answers have no content, or they need a client with further abilities.
+/// Tools that are not called, beside [`browsers::EXCEPTIONS`]: their answers have no content, or they need a client with further
+/// abilities.
 const EXCEPTIONS: [&str; 2] = ["everything/gzip-file-as-resource", "everything/simulate-research-query"];
 
 /// The contents of the answers to calls of each tool.
@@ -141,24 +144,47 @@ impl ProgramInterceptor for Answers {
     }
 }
 
-/// Returns the config of the servers, which use files in a folder.
+/// Returns the entry of a server, which uses files in a folder.
+fn entry(command: &Command, more: &[String], folder: &Path) -> Value {
+    let args = command.get_args().map(|arg| arg.to_string_lossy().into_owned()).chain(more.iter().cloned());
+    json!({
+        "transport": "mcp_stdio", "command": command.get_program().to_string_lossy(), "args": args.collect::<Vec<_>>(),
+        "env": { "MEMORY_FILE_PATH": folder.join("memory.jsonl") }, "cd": folder,
+    })
+}
+
+/// Returns the config of the servers.
 fn config(folder: &Path) -> Value {
-    let entry = |command: &Command, more: &[String]| {
-        let args = command.get_args().map(|arg| arg.to_string_lossy().into_owned()).chain(more.iter().cloned());
-        json!({
-            "transport": "mcp_stdio", "command": command.get_program().to_string_lossy(), "args": args.collect::<Vec<_>>(),
-            "env": { "MEMORY_FILE_PATH": folder.join("memory.jsonl") },
-        })
-    };
     let path = |name: &str| folder.join(name).display().to_string();
-    json!({ "upstreams": {
-        "everything": entry(&npm_program("mcp-server-everything"), &["stdio".to_owned()]),
-        "files": entry(&npm_program("mcp-server-filesystem"), &[path("shared"), path("repo")]),
-        "git": entry(&python_program("mcp-server-git"), &[]),
-        "memory": entry(&npm_program("mcp-server-memory"), &[]),
-        "thinking": entry(&npm_program("mcp-server-sequential-thinking"), &[]),
-        "time": entry(&python_program("mcp-server-time"), &["--local-timezone".to_owned(), "UTC".to_owned()]),
-    } })
+    let entry = |command: &Command, more: &[String]| entry(command, more, folder);
+    let others = [
+        ("everything", entry(&npm_program("mcp-server-everything"), &["stdio".to_owned()])),
+        ("files", entry(&npm_program("mcp-server-filesystem"), &[path("shared"), path("repo")])),
+        ("git", entry(&python_program("mcp-server-git"), &[])),
+        ("memory", entry(&npm_program("mcp-server-memory"), &[])),
+        ("thinking", entry(&npm_program("mcp-server-sequential-thinking"), &[])),
+        ("time", entry(&python_program("mcp-server-time"), &["--local-timezone".to_owned(), "UTC".to_owned()])),
+    ];
+    let upstreams = others.into_iter().chain(browsers::config(folder)).map(|(name, entry)| (name.to_owned(), entry));
+    json!({ "upstreams": upstreams.collect::<Map<String, Value>>() })
+}
+
+/// Returns a program that makes the calls of all rounds from `data/from`. The calls of each browser and those of the other servers are
+/// made in parallel.
+fn program(folder: &Path) -> String {
+    let groups = [Some("playwright"), Some("devtools"), None].map(|browser| {
+        let calls = CALLS.iter().chain(&browsers::CALLS);
+        let is_of_group = |server: &str| match browser {
+            Some(browser) => server == browser,
+            None => CALLS.iter().any(|(other, ..)| *other == server),
+        };
+        let calls = calls
+            .filter(|(server, ..)| is_of_group(server))
+            .map(|(server, tool, args)| format!(r#"(:ok (tool/call {{:server "{server}" :tool "{tool}" :args {args}}}))"#));
+        let calls = calls.collect::<Vec<String>>().join("\n").replace('@', &folder.display().to_string());
+        format!("#(count (mapv (fn [i] [{calls}]) (range data/from (+ data/from {ROUNDS}))))")
+    });
+    format!("(let [page {:?}] (doall (pcalls {})))", browsers::PAGE, groups.join("\n"))
 }
 
 fn repository(folder: &Path) {
@@ -197,7 +223,7 @@ fn each_installed_server_is_observed_or_left_out_with_a_reason() {
     let listed: Vec<String> = observed.chain(left_out).map(|package| (*package).to_owned()).collect();
     assert_eq!(listed.iter().cloned().collect::<BTreeSet<_>>(), installed_servers());
     assert_eq!(listed.len(), OBSERVED.len() + LEFT_OUT.len(), "a server is in one list");
-    let called: BTreeSet<&str> = CALLS.iter().map(|(server, ..)| *server).collect();
+    let called: BTreeSet<&str> = CALLS.iter().chain(&browsers::CALLS).map(|(server, ..)| *server).collect();
     assert_eq!(called, OBSERVED.iter().map(|(server, _)| *server).collect());
 }
 
@@ -211,10 +237,7 @@ fn shapes_of_third_party_tools_admit_later_answers() {
     repository(&folder.path().join("repo"));
     let file = folder.path().join("upstreams.json");
     std::fs::write(&file, config(folder.path()).to_string()).expect("a config");
-    let calls =
-        CALLS.map(|(server, tool, args)| format!(r#"(:ok (tool/call {{:server "{server}" :tool "{tool}" :args {args}}}))"#));
-    let calls = calls.join("\n").replace('@', &folder.path().display().to_string());
-    let program = format!("(count (mapv (fn [i] [{calls}]) (range data/from (+ data/from {ROUNDS}))))");
+    let program = program(folder.path());
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let answers = Answers::default();
@@ -244,7 +267,11 @@ fn shapes_of_third_party_tools_admit_later_answers() {
         (rounds.pop().expect("two rounds"), later, tools)
     });
     let mut wrong = Vec::new();
-    for tool in tools.iter().filter(|tool| !EXCEPTIONS.contains(&tool.as_str())) {
+    let mut with_data = BTreeSet::new();
+    let is_called = |tool: &&String| !EXCEPTIONS.iter().chain(&browsers::EXCEPTIONS).any(|exception| exception == tool);
+    let called: Vec<&String> = tools.iter().filter(is_called).collect();
+    for tool in &called {
+        let tool = tool.as_str();
         let (first, later) = (first.get(tool), later.get(tool));
         let (Some(first), Some(later)) = (first, later) else { panic!("{tool} is not called") };
         assert!(first.len() >= ROUNDS && later.len() >= ROUNDS, "{tool}: {} and {} answers", first.len(), later.len());
@@ -259,7 +286,12 @@ fn shapes_of_third_party_tools_admit_later_answers() {
             wrong.extend(validator.iter_errors(&value).map(|error| format!("{tool} {}: {error}", error.instance_path())));
         }
         println!("{tool}: {schema}");
+        if schema.to_string().contains("contentMediaType") {
+            with_data.insert(tool);
+        }
     }
-    assert!(tools.len() - EXCEPTIONS.len() >= 45, "{} tools", tools.len());
+    assert!(called.len() >= 69, "{} tools", called.len());
+    // No prose, source text or listing is taken for data.
+    assert_eq!(with_data, BTreeSet::from(["devtools/evaluate_script", "files/directory_tree"]));
     assert!(wrong.is_empty(), "{} later answers have another shape:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -23,6 +23,7 @@ pub(crate) fn read(path: &Path, config: &Path, catalog: &'static Catalog) -> Res
         let again = format!("`ptc-compile record {} PROGRAM… -o {name}` records the programs again", config.display());
         let hint = match &error {
             Error::OtherTools { .. } => format!("{again}; or restore the lock file with which it was recorded"),
+            Error::NewerVersion(_) => format!("use a newer version of ptc-compile; or {again} with this version"),
             _ => again,
         };
         Failure::new(format!("the cassette {name} cannot be used: {error}")).hint(hint)

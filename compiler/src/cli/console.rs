@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 
 use ptc_compiler::diag::render::{self, Style};
+use ptc_compiler::diag::text::on_lines;
 use ptc_compiler::diag::{Diagnostics, Severity};
 use ptc_compiler::source::Sources;
 
@@ -70,7 +71,9 @@ impl Console {
 
     /// Prints why the run cannot continue.
     pub(crate) fn failure(&self, failure: &Failure) {
-        to_stderr(&format!("{} {failure}\n", self.style().paint(Severity::Error, "error:")));
+        // A failure may have texts of upstreams or of files.
+        let (word, failure) = (self.style().paint(Severity::Error, "error:"), failure.to_string());
+        to_stderr(&format!("{word} {}\n", on_lines(&failure)));
     }
 
     /// Prints all findings and a line that counts them. Returns the status of a run with these findings.

@@ -1,5 +1,6 @@
 //! Runs `diff` and `update`, which compare the upstreams as they are now with the lock file.
 
+mod causes;
 mod compared;
 mod removed_reads;
 mod untested;

@@ -7,68 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cause::Change;
+use super::keywords::{self, COMBINING, DEFINITIONS};
 use super::without_annotations;
 use crate::diag::{Code, quoted};
 use crate::ir::Arg;
 use crate::json::Json;
 use crate::json_schema::{Members, PROSE, Schema};
 use crate::lower::text::one_line;
-
-/// Keywords that are bounds, and whether a larger value admits more.
-const BOUNDS: [(&str, bool); 10] = [
-    ("maximum", true),
-    ("exclusiveMaximum", true),
-    ("maxLength", true),
-    ("maxItems", true),
-    ("maxProperties", true),
-    ("minimum", false),
-    ("exclusiveMinimum", false),
-    ("minLength", false),
-    ("minItems", false),
-    ("minProperties", false),
-];
-
-/// Keywords that only restrict.
-const REFUSING: [&str; 15] = [
-    "allOf",
-    "anyOf",
-    "contains",
-    "dependentRequired",
-    "dependentSchemas",
-    "if",
-    "items",
-    "multipleOf",
-    "not",
-    "oneOf",
-    "pattern",
-    "prefixItems",
-    "propertyNames",
-    "unevaluatedItems",
-    "uniqueItems",
-];
-
-/// Keywords with alternatives and parts. Their types, values and members are compared separately.
-const COMBINING: [&str; 3] = ["allOf", "anyOf", "oneOf"];
-
-/// Keywords that are compared by their meaning, or that hold the targets of references.
-const KNOWN: [&str; 12] = [
-    // The dialect of a schema is not a bound. A new library often declares another one for every tool.
-    "$schema",
-    "type",
-    "enum",
-    "const",
-    "nullable",
-    "properties",
-    "required",
-    "additionalProperties",
-    "unevaluatedProperties",
-    "$defs",
-    "definitions",
-    "$ref",
-];
-
-/// Keywords that hold the targets of references.
-const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
 /// Maximum length in characters of a value in a message.
 const SHOWN: usize = 80;
@@ -256,13 +201,13 @@ impl<'a> Walk<'a, '_> {
     fn keywords(&mut self, path: Option<&Path>, was: &Json, now: &Json) {
         let keys: BTreeSet<&str> = was.members().iter().chain(now.members()).map(|(key, _)| key.as_str()).collect();
         for key in keys {
-            let is_compared = KNOWN.contains(&key)
-                || PROSE.contains(&key)
-                || COMBINING.contains(&key)
-                || key == "items" && is_object(was.get(key)) && is_object(now.get(key));
+            let is_compared =
+                keywords::is_compared_elsewhere(key) || key == "items" && is_object(was.get(key)) && is_object(now.get(key));
             let (from, to) = (was.get(key), now.get(key));
-            let is_silent = REFUSING.contains(&key) && !says(from) && !says(to);
-            if !is_compared && !is_silent && from.map(without_annotations) != to.map(without_annotations) {
+            if !is_compared
+                && !keywords::is_without_effect(key, from, to)
+                && from.map(without_annotations) != to.map(without_annotations)
+            {
                 self.keyword(key, path, was, now);
             }
         }
@@ -270,7 +215,7 @@ impl<'a> Walk<'a, '_> {
 
     fn keyword(&mut self, key: &str, path: Option<&Path>, was: &Json, now: &Json) {
         let (from, to) = (was.get(key), now.get(key));
-        self.out.push(keyword_change(direction(key, from, to), key, path, from, to));
+        self.out.push(keyword_change(keywords::direction(key, from, to), key, path, from, to));
     }
 
     /// Adds a change at a path.
@@ -300,33 +245,6 @@ impl<'a> Walk<'a, '_> {
             }
         }
     }
-}
-
-/// Returns the code for a keyword that changed, appeared or disappeared: whether it refuses more than before.
-fn direction(key: &str, from: Option<&Json>, to: Option<&Json>) -> Code {
-    if let Some((_, larger_admits)) = BOUNDS.iter().find(|(bound, _)| *bound == key) {
-        let number = |value: Option<&Json>| match value {
-            Some(Json::Number(text)) => text.parse::<f64>().ok(),
-            _ => None,
-        };
-        return match (from, to, number(from), number(to)) {
-            (None, Some(_), _, Some(_)) => Code::InputBreaking,
-            (Some(_), None, Some(_), _) => Code::InputWidened,
-            (_, _, Some(from), Some(to)) if (to > from) == *larger_admits => Code::InputWidened,
-            (_, _, Some(_), Some(_)) => Code::InputBreaking,
-            _ => Code::InputChanged,
-        };
-    }
-    match (REFUSING.contains(&key), says(from), says(to)) {
-        (true, false, true) => Code::InputBreaking,
-        (true, true, false) => Code::InputWidened,
-        _ => Code::InputChanged,
-    }
-}
-
-/// Whether a keyword that only restricts has an effect. `uniqueItems: false` has none.
-fn says(value: Option<&Json>) -> bool {
-    value.is_some_and(|value| *value != Json::Bool(false))
 }
 
 fn is_object(node: Option<&Json>) -> bool {

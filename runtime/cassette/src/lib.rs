@@ -118,7 +118,9 @@ impl fmt::Display for Request {
 pub enum Error {
     /// The text is not JSON. Contains the file, the place and the reason.
     NotJson(String),
-    /// The cassette has another version of the format.
+    /// The cassette has a later version of the format, which a newer compiler wrote.
+    NewerVersion(String),
+    /// The cassette has a version of the format that does not exist.
     Version(String),
     /// A value has another form than expected.
     Form {
@@ -140,6 +142,10 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::NotJson(reason) => f.write_str(reason),
+            Error::NewerVersion(found) => {
+                let supported = format!("this program reads version {VERSION}");
+                write!(f, "a newer version of ptc-compile wrote it: it has version {found} of the format, and {supported}")
+            }
             Error::Version(found) => write!(f, "expected a cassette of version {VERSION}, found version {found}"),
             Error::Form { at, expected } => write!(f, "{at}: expected {expected}"),
             Error::OtherTools { changed, missing } => {
@@ -155,6 +161,17 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl Error {
+    /// Returns the error of a cassette with this version of the format.
+    fn of_version(found: &Json) -> Error {
+        let is_later = |found: &str| found.parse::<u64>().ok() > VERSION.parse().ok();
+        match found {
+            Json::Number(found) if is_later(found) => Error::NewerVersion(found.clone()),
+            found => Error::Version(found.canonical()),
+        }
+    }
+}
 
 impl Cassette {
     /// Checks that the tools of the cassette have the definitions of a catalog.

@@ -11,7 +11,7 @@ use ptc_runtime::settings::{CassetteMode, InterceptionSettings, ScrubPath};
 use ptc_runtime::upstream::intercept::Interceptor;
 
 use crate::scrub::{Rule, Rules};
-use crate::{Cassette, FolderLimits, Player, RecordingFolder};
+use crate::{Cassette, Error, FolderLimits, Player, RecordingFolder};
 
 /// Records programs for `--record-dir`, and replays recordings for `--upstreams`: the part that `main` passes to the runtime.
 pub static RECORDER: RecorderPart = RecorderPart;
@@ -37,7 +37,10 @@ impl RecorderSource for RecorderPart {
             Cassette::default()
         } else {
             let text = fs::read_to_string(path).map_err(|error| refused(&error))?;
-            Cassette::read(&path.display().to_string(), &text).map_err(|error| refused(&error))?
+            Cassette::read(&path.display().to_string(), &text).map_err(|error| match error {
+                Error::NewerVersion(_) => format!("{}; a binary of a newer version replays it", refused(&error)),
+                error => refused(&error),
+            })?
         };
         cassette.check(catalog).map_err(|error| refused(&error))?;
         Ok(Arc::new(player(settings, &cassette, catalog)?))

@@ -26,7 +26,7 @@ impl Cassette {
         })?;
         match root.get("cassette") {
             Some(Json::Number(version)) if version == VERSION => {}
-            Some(version) => return Err(Error::Version(version.canonical())),
+            Some(version) => return Err(Error::of_version(version)),
             None => return Err(form("cassette", "a cassette that `ptc-compile record` wrote, with its version")),
         }
         only("the file", &root, &["cassette", "tools"], "an object with `cassette` and `tools` only")?;

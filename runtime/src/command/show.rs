@@ -125,7 +125,7 @@ impl View {
     }
 
     fn is_failed(&self, evaluation: &Evaluation) -> bool {
-        evaluation.outcome.is_err() || self.fail_on_call_errors && evaluation.has_unchecked_calls
+        evaluation.outcome.is_err() || self.fail_on_call_errors && !evaluation.unchecked_calls.is_empty()
     }
 
     /// Prints the lines or the fault of a program whose value is not shown.
@@ -153,7 +153,7 @@ impl View {
     }
 
     fn fault(&self, sentence: &str) -> String {
-        format!("{}\n", fault(&replace_control_chars(format!("error: {sentence}")), self.colors.error))
+        format!("{}\n", fault(format!("error: {sentence}"), self.colors.error))
     }
 
     /// Replaces control characters if standard output is a terminal.
@@ -239,10 +239,11 @@ pub(super) fn painted(text: &str, colored: bool) -> String {
     if colored { paint::painted(text, None) } else { text.to_owned() }
 }
 
-/// Highlights a fault if colours are enabled.
+/// Formats a fault for people: without control characters, and highlighted if colours are enabled.
 #[cfg(feature = "line-editing")]
-pub(super) fn fault(sentence: &str, colored: bool) -> String {
-    if colored { paint::fault(sentence) } else { sentence.to_owned() }
+pub(super) fn fault(sentence: String, colored: bool) -> String {
+    let sentence = replace_control_chars(sentence);
+    if colored { paint::fault(&sentence) } else { sentence }
 }
 
 #[cfg(not(feature = "line-editing"))]
@@ -251,6 +252,6 @@ pub(super) fn painted(text: &str, _: bool) -> String {
 }
 
 #[cfg(not(feature = "line-editing"))]
-pub(super) fn fault(sentence: &str, _: bool) -> String {
-    sentence.to_owned()
+pub(super) fn fault(sentence: String, _: bool) -> String {
+    replace_control_chars(sentence)
 }

@@ -7,7 +7,7 @@ use ptc_catalog::Catalog;
 use ptc_compiler::config::model::Config;
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
 use ptc_compiler::drift::callers::Callers;
-use ptc_compiler::drift::cause::{Cause, Change};
+use ptc_compiler::drift::cause::Cause;
 use ptc_compiler::drift::severity::BreakingTools;
 use ptc_compiler::drift::{self, Count};
 use ptc_compiler::ir;
@@ -17,6 +17,7 @@ use ptc_compiler::lock::read::Places;
 use ptc_compiler::lower;
 use ptc_compiler::source::{Sources, Span};
 
+use super::causes::{self, CauseOfBreak, RefusedCall};
 use super::removed_reads::{RemovedMembers, RemovedRead};
 use super::untested::{self, ComputedCalls, ProgramText, ProgramTexts, START, unusable_finding};
 use crate::call_sites::{CallSite, call_sites};
@@ -113,7 +114,7 @@ impl Compared {
             if found.effect.is_error() {
                 self.breaking.add(&found.tools);
             }
-            let finding = self.finding(found, reads, config, sources);
+            let finding = self.finding(found, reads, config, [old.catalog, new.catalog], sources);
             self.programs.push(finding);
         }
         self.breaking.raise(&mut self.drift);
@@ -139,16 +140,14 @@ impl Compared {
                 _ => continue,
             };
             let Some(site) = site else { continue };
-            let changes = self.changes(&site.tool, cause, site.arguments.as_ref());
-            // A refusal names the argument, and then other changes of the input are not its cause.
-            let is_about = |change: &&(Change, String)| {
-                change.0.argument().is_some_and(|argument| finding.message.contains(&format!("'{argument}'")))
+            let causes = self.causes(&site.tool, cause, site.arguments.as_ref());
+            // A refusal names the argument. Each other argument that is refused has its own finding.
+            let is_about = |cause: &&CauseOfBreak| {
+                cause.change.argument().is_some_and(|argument| finding.message.contains(&format!("'{argument}'")))
             };
-            let about: Vec<&(Change, String)> = changes.iter().filter(is_about).collect();
-            let changes = if about.is_empty() { changes.iter().collect() } else { about };
+            let about: Vec<CauseOfBreak> = causes.iter().filter(is_about).cloned().collect();
             // The change says more than a similar name, and some formats have only the first hint.
-            let sentences: Vec<String> = changes.into_iter().map(|(_, sentence)| sentence.clone()).collect();
-            finding.hints.splice(0..0, sentences);
+            finding.hints.splice(0..0, causes::sentence(if about.is_empty() { &causes } else { &about }));
         }
         self.programs = findings;
     }
@@ -189,9 +188,8 @@ impl Compared {
                     self.breaking.add(&BTreeSet::from([read.tool.clone()]));
                 }
                 if !effects.iter().any(|effect| effect.file == path && effect.effect.is_break()) {
-                    let changes: Vec<String> =
-                        self.changes(&read.tool, Cause::Answer, None).into_iter().map(|(_, sentence)| sentence).collect();
-                    self.programs.push(read.finding(&quoted(name), file, &changes));
+                    let cause = causes::sentence(&self.causes(&read.tool, Cause::Answer, None));
+                    self.programs.push(read.finding(&quoted(name), file, cause));
                 }
             }
             found.insert(path, reads);
@@ -199,14 +197,9 @@ impl Compared {
         found
     }
 
-    /// Returns the changes of a tool that can be the cause, with sentences. `passed` are the names of the arguments of the call, or `None`
-    /// if these names are unknown.
-    fn changes(&self, tool: &(String, String), cause: Cause, passed: Option<&BTreeSet<String>>) -> Vec<(Change, String)> {
-        let (upstream, tool) = tool;
-        let [old, new] = [&self.old, &self.new].map(|lock| lock.upstreams.get(upstream));
-        let changes = drift::changes_of_tools(upstream, old, new).remove(tool).unwrap_or_default();
-        let sentence = |change: &Change| format!("{} of {} {}", quoted(tool), quoted(upstream), change.what);
-        cause.changes(&changes, passed).into_iter().map(|change| (change.clone(), sentence(change))).collect()
+    /// Returns the changes of a tool that can be the cause of what a program does.
+    fn causes(&self, tool: &(String, String), cause: Cause, passed: Option<&BTreeSet<String>>) -> Vec<CauseOfBreak> {
+        causes::causes([&self.old, &self.new], tool, cause, passed)
     }
 
     /// Adds the errors that stored programs have with both locks, unless a test shows that the program fails with both.
@@ -261,7 +254,14 @@ impl Compared {
     }
 
     /// Returns the finding about a program that tests run. `reads` are those of removed members.
-    fn finding(&self, found: ProgramEffect, reads: &[RemovedRead], config: &Config, sources: &mut Sources) -> Diagnostic {
+    fn finding(
+        &self,
+        found: ProgramEffect,
+        reads: &[RemovedRead],
+        config: &Config,
+        catalogs: [&'static Catalog; 2],
+        sources: &mut Sources,
+    ) -> Diagnostic {
         let name = quoted(&found.program);
         let is_break = found.effect.is_break();
         let file = sources.add(found.file, found.source.clone());
@@ -322,15 +322,26 @@ impl Compared {
         if found.test.is_failed {
             finding = finding.also(place_of(&found.test, sources), "the test that fails");
         }
-        let of_cause = |cause| {
-            let of_tool = |tool| self.changes(tool, cause, found.arguments.as_ref());
-            found.tools.iter().flat_map(of_tool).map(|(_, sentence)| sentence).collect::<Vec<_>>()
+        let of_tools = |cause| {
+            let of_tool = |tool| self.causes(tool, cause, found.arguments.as_ref());
+            found.tools.iter().flat_map(of_tool).collect::<Vec<_>>()
         };
-        let mut changes = of_cause(found.cause);
-        if changes.is_empty() {
-            changes = of_cause(if found.cause == Cause::Answer { Cause::Refusal } else { Cause::Answer });
+        let mut causes = of_tools(found.cause);
+        if causes.is_empty() {
+            causes = of_tools(if found.cause == Cause::Answer { Cause::Refusal } else { Cause::Answer });
         }
-        changes.into_iter().fold(finding, Diagnostic::hint)
+        // A program that ends with a refused call does not reach what else breaks it.
+        if found.cause == Cause::Refusal {
+            let is_other = |call: &RefusedCall| call.span.end <= span.start || span.end <= call.span.start;
+            for call in causes::refused_calls(&found.source, catalogs).into_iter().filter(is_other).take(MAX_PLACES) {
+                causes.extend(self.causes(&call.site.tool, Cause::Refusal, call.site.arguments.as_ref()));
+                finding = finding.also(Span { file, range: call.span.start..call.span.end }, call.message);
+            }
+            for read in reads {
+                causes.extend(self.causes(&read.tool, Cause::Answer, None));
+            }
+        }
+        causes::sentence(&causes).into_iter().fold(finding, Diagnostic::hint)
     }
 }
 

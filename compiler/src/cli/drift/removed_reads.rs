@@ -113,12 +113,12 @@ impl RemovedRead {
         Span { file, range: self.span.start..self.span.end }
     }
 
-    /// Returns the finding about a program, whose name is quoted.
-    pub(super) fn finding(&self, program: &str, file: FileId, changes: &[String]) -> Diagnostic {
+    /// Returns the finding about a program, whose name is quoted. `cause` names the changes.
+    pub(super) fn finding(&self, program: &str, file: FileId, cause: Option<String>) -> Diagnostic {
         let was = if self.was_required { "required" } else { "optional" };
         let message = format!("{program} reads what the current tools no longer have: {}, which was {was}", self.message);
         let finding = Diagnostic { severity: self.severity(), ..Diagnostic::new(Code::ProgramBreaks, message) };
         let finding = finding.at(self.place(file), "");
-        changes.iter().cloned().chain(self.hint.clone()).fold(finding, Diagnostic::hint)
+        cause.into_iter().chain(self.hint.clone()).fold(finding, Diagnostic::hint)
     }
 }

@@ -13,6 +13,7 @@ use ptc_catalog::Deployment;
 use ptc_compiler::files::folder;
 use ptc_compiler::serve::cassette::{Cassette, Player};
 use ptc_lisp::coverage::Collector;
+use ptc_lisp::limits::Cancel;
 use ptc_runtime::embed::{Args, Engine, Request, Tool};
 use ptc_runtime::settings::Settings;
 use serde::Deserialize;
@@ -38,10 +39,9 @@ pub(super) const OWNER: &str = "tests";
 
 /// Makes the engines, once for each config and cassette.
 pub(super) struct Benches {
-    coverage: Option<Arc<Collector>>,
     made: HashMap<(Option<PathBuf>, Option<PathBuf>), Bench>,
     deployments: Deployments,
-    texts: Arc<Texts>,
+    shared: Shared,
 }
 
 /// The engines of a config and a cassette.
@@ -70,14 +70,18 @@ pub(super) struct Running {
     /// The texts of program files.
     sources: Mutex<HashMap<PathBuf, Arc<str>>>,
     texts: Arc<Texts>,
+    /// Ends all evaluations.
+    cancel: Cancel,
 }
 
 /// The parts that the engines of all cassettes share.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Shared {
     /// Counts the evaluated forms and branches of the programs under test.
     pub(super) coverage: Option<Arc<Collector>>,
     pub(super) texts: Arc<Texts>,
+    /// Ends all evaluations.
+    pub(super) cancel: Cancel,
 }
 
 /// The texts of programs with their files. Coverage is counted by text, so that no two files may have the same.
@@ -154,9 +158,10 @@ impl Inputs {
 }
 
 impl Benches {
-    /// Creates an empty set. `coverage` counts the evaluated forms and branches of the programs under test.
-    pub(super) fn new(coverage: Option<Arc<Collector>>, deployments: Deployments) -> Benches {
-        Benches { coverage, made: HashMap::new(), deployments, texts: Arc::default() }
+    /// Creates an empty set. `coverage` counts the evaluated forms and branches of the programs under test, and `cancel` ends all
+    /// evaluations.
+    pub(super) fn new(coverage: Option<Arc<Collector>>, deployments: Deployments, cancel: Cancel) -> Benches {
+        Benches { made: HashMap::new(), deployments, shared: Shared { coverage, texts: Arc::default(), cancel } }
     }
 
     /// Returns the engines for the files of a test.
@@ -166,8 +171,7 @@ impl Benches {
             return Ok(made.clone());
         }
         let frozen = file.config.as_deref().map(|config| self.deployments.open(config, console)).transpose()?;
-        let shared = Shared { coverage: self.coverage.clone(), texts: Arc::clone(&self.texts) };
-        let bench = Bench::new(file, frozen.as_deref(), shared).map_err(|failure| {
+        let bench = Bench::new(file, frozen.as_deref(), self.shared.clone()).map_err(|failure| {
             let files = frozen.map(|frozen| frozen.files.clone()).unwrap_or_default();
             Unusable { failure, files }
         })?;
@@ -210,8 +214,8 @@ impl Bench {
         program_files: BTreeMap<String, PathBuf>,
         shared: Shared,
     ) -> Result<Bench, Failure> {
-        let Shared { coverage, texts } = shared;
-        let running = Arc::new(Running { texts: Arc::clone(&texts), ..Running::default() });
+        let Shared { coverage, texts, cancel } = shared;
+        let running = Arc::new(Running { texts: Arc::clone(&texts), cancel, ..Running::default() });
         let engine = |tools: Vec<Tool>, limits, coverage: Option<Arc<Collector>>| {
             let mut builder = Engine::builder().limits(limits);
             if let Some(collector) = coverage {
@@ -267,6 +271,11 @@ impl Bench {
         &self.0.running
     }
 
+    /// Returns whether a signal has cancelled the evaluations of all tests.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.0.running.cancel.is_cancelled()
+    }
+
     /// Returns a program that a test has run, or `None` if its text cannot be read.
     pub(super) fn program_text(&self, run: &ProgramRun) -> Option<ProgramText> {
         let Some(path) = &run.path else {
@@ -296,7 +305,8 @@ impl Bench {
         let Engines { tests, running, .. } = &*self.0;
         let id = running.next.fetch_add(1, Ordering::Relaxed);
         lock(&running.tests).insert(id, Log { file: (&file.path).into(), ..Log::default() });
-        let answer = tests.run(Request::new(file.program(test, id)).on_behalf_of(OWNER, id));
+        let request = Request::new(file.program(test, id)).on_behalf_of(OWNER, id);
+        let answer = tests.run(request.cancel(running.cancel.clone()));
         let Log { assertions, calls, programs, .. } = lock(&running.tests).remove(&id).unwrap_or_default();
         let count = assertions.len();
         let failures =
@@ -312,6 +322,7 @@ impl Bench {
             calls,
             programs,
             duration: started.elapsed(),
+            is_interrupted: false,
         }
     }
 }
@@ -352,6 +363,11 @@ fn tools(running: &Arc<Running>, programs: &Arc<Engine>) -> Result<Vec<Tool>, Fa
 }
 
 impl Running {
+    /// Returns what ends an evaluation.
+    pub(super) fn cancel(&self) -> Cancel {
+        self.cancel.clone()
+    }
+
     /// Adds a call to the log of a test.
     pub(super) fn add_call(&self, test: u64, call: String) {
         if let Some(test) = lock(&self.tests).get_mut(&test) {

@@ -35,6 +35,8 @@ pub(super) struct Test {
     pub(super) name: String,
     /// The line of the test.
     pub(super) line: usize,
+    /// Why the test cannot be run. The other tests of the file can be.
+    pub(super) error: Option<FileError>,
 }
 
 /// A top-level form.
@@ -46,7 +48,7 @@ struct Part {
     text: String,
 }
 
-/// Why a file cannot be used.
+/// Why a file, or one of its tests, cannot be used.
 #[derive(Debug)]
 pub(super) struct FileError {
     /// The line of the fault.
@@ -93,8 +95,12 @@ impl TestFile {
                     if file.tests.iter().any(|test| test.name == name) {
                         return Err(FileError { line, message: format!("there are two tests named {name}") });
                     }
-                    file.tests.push(Test { name: name.to_owned(), line });
-                    (Some(file.tests.len() - 1), expander.body(form, body)?)
+                    let (text, error) = match expander.body(form, body) {
+                        Ok(text) => (text, None),
+                        Err(error) => (String::new(), Some(error)),
+                    };
+                    file.tests.push(Test { name: name.to_owned(), line, error });
+                    (Some(file.tests.len() - 1), text)
                 }
                 _ => (None, expander.form(form)?),
             };

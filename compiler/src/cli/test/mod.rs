@@ -15,6 +15,7 @@
 //! | `deployments` | the deployments of the configs, which `--watch` keeps |
 //! | `coverage` | the evaluated forms and branches of the programs, for `--coverage` |
 //! | `watch` | runs tests again when their files change |
+//! | `interrupt` | ends a run when a signal arrives |
 //! | `upgrade` | runs programs with the tools before and after a change, for `diff` |
 //! | `outcome` | the results |
 //! | `diff` | the differences between two values, with their paths |
@@ -36,6 +37,7 @@ mod expand;
 mod expected_calls;
 mod file;
 mod injection;
+mod interrupt;
 mod outcome;
 mod program_run;
 pub(crate) mod report;
@@ -51,6 +53,7 @@ use std::time::Instant;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 use ptc_lisp::coverage::Collector;
+use ptc_lisp::limits::Cancel;
 
 use crate::answers::faults::FAULTS;
 use crate::console::Console;
@@ -61,6 +64,7 @@ use cases::{Case, CaseFile};
 use checks::{Plan, Target};
 use deployments::{Deployments, Unusable};
 use file::TestFile;
+use interrupt::Interruptible;
 use outcome::{CheckOutcome, TestOutcome, Verdict};
 use program_run::ProgramRun;
 use report::Results;
@@ -68,7 +72,10 @@ use report::Results;
 /// `ptc-compile test`
 ///
 /// Runs the tests of files whose names end with `_test.clj`, and the cases of files whose names end with `_cases.json`. They name a
-/// config and a cassette, from which all calls are answered; no upstream is contacted. Exit codes: 0 all tests passed, 1 a test failed, 2 there is nothing to run.
+/// config and a cassette, from which all calls are answered; no upstream is contacted. Exit codes: 0 all tests passed, 1 a test failed, 2 there is nothing to run, 130 Ctrl-C.
+///
+/// After Ctrl-C, the results so far are printed and written into the reports, and the other tests are counted as not run. A second Ctrl-C
+/// ends the command at once.
 #[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own, and all of them combine")]
 pub(crate) struct Test {
@@ -128,7 +135,8 @@ pub(crate) struct Test {
 
     /// Run tests again when their files change: the tests, programs, cassettes, configs and what belongs to these
     ///
-    /// Only the files with tests that depend on a changed file are run again. Ctrl-C ends it; the exit code is that of the last runs.
+    /// Only the files with tests that depend on a changed file are run again. Ctrl-C ends it; the exit code is that of the last runs, or
+    /// 130 if tests were running.
     #[arg(long)]
     watch: bool,
 
@@ -185,7 +193,20 @@ pub(crate) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
     if args.watch {
         return watch::run(args, console);
     }
-    Ok(run_files(args, discover::files(&args.paths)?.files, &Deployments::default(), console)?.status())
+    let paths = discover::files(&args.paths)?.files;
+    let (ran, interrupted) = Interruptible::new()?.run(args, paths, Deployments::default(), console);
+    match interrupted {
+        Some(status) => Ok(status_after(&ran, status, console)),
+        None => ran.map(|ran| ran.status()),
+    }
+}
+
+/// Returns the status of a run that a signal has ended, and prints what else went wrong, such as a report that cannot be written.
+fn status_after(ran: &Result<FileResults, Failure>, status: Status, console: &Console) -> Status {
+    if let Err(failure) = ran {
+        console.failure(failure);
+    }
+    status
 }
 
 /// The results of files with tests.
@@ -203,8 +224,14 @@ impl FileResults {
     }
 }
 
-/// Runs the tests of files and prints the results.
-fn run_files(args: &Test, paths: Vec<PathBuf>, deployments: &Deployments, console: &Console) -> Result<FileResults, Failure> {
+/// Runs the tests of files and prints the results. `cancel` ends the tests that have not ended, and those results are printed too.
+fn run_files(
+    args: &Test,
+    paths: Vec<PathBuf>,
+    deployments: &Deployments,
+    cancel: Cancel,
+    console: &Console,
+) -> Result<FileResults, Failure> {
     let started = Instant::now();
     let mut ran_files = FileResults::default();
     let (mut test_files, mut case_files, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
@@ -213,12 +240,12 @@ fn run_files(args: &Test, paths: Vec<PathBuf>, deployments: &Deployments, consol
         ran_files.depends.entry(path.clone()).or_default();
         let text = match load::read_text(&path) {
             Ok(text) => text,
-            // A file may be missing while it is replaced. The others are run.
-            Err(failure) if args.watch => {
+            // With `--watch`, a file may be missing while it is replaced.
+            Err(failure) if !args.watch && args.paths.contains(&path) && !path.exists() => return Err(failure),
+            Err(failure) => {
                 outcomes.push(TestOutcome::of_file(&name, 1, failure.to_string()));
                 continue;
             }
-            Err(failure) => return Err(failure),
         };
         let read = if name.ends_with(discover::CASES) {
             CaseFile::read(&path, &text).map(|file| case_files.push(file))
@@ -232,15 +259,19 @@ fn run_files(args: &Test, paths: Vec<PathBuf>, deployments: &Deployments, consol
     let is_selected = |name: &str| args.filter.as_ref().is_none_or(|filter| name.contains(&**filter));
     let mut asked: Vec<(Inputs, Subject<'_>)> = Vec::new();
     for file in &test_files {
-        let tests = file.tests.iter().enumerate().filter(|(_, test)| is_selected(&file.full_name(&test.name)));
-        asked.extend(tests.map(|(at, _)| (file.inputs(), Subject::Test(file, at))));
+        for (at, test) in file.tests.iter().enumerate().filter(|(_, test)| is_selected(&file.full_name(&test.name))) {
+            match &test.error {
+                Some(error) => outcomes.push(TestOutcome::of_test(file, test, error)),
+                None => asked.push((file.inputs(), Subject::Test(file, at))),
+            }
+        }
     }
     for file in &case_files {
         let cases = file.cases.iter().filter(|(_, case)| is_selected(&file.full_name(case)));
         asked.extend(cases.map(|(line, case)| (file.inputs(case), Subject::Case(file, *line, case))));
     }
     let collector = (args.coverage || args.coverage_lcov.is_some()).then(Arc::<Collector>::default);
-    let mut benches = Benches::new(collector.clone(), deployments.clone());
+    let mut benches = Benches::new(collector.clone(), deployments.clone(), cancel);
     let mut refused: BTreeSet<Inputs> = BTreeSet::new();
     let mut runs = Vec::new();
     for (inputs, subject) in asked {
@@ -339,10 +370,26 @@ struct TestRun<'f> {
 
 impl TestRun<'_> {
     fn run(&self) -> TestOutcome {
-        match self.subject {
+        if self.bench.is_interrupted() {
+            return self.interrupted();
+        }
+        let outcome = match self.subject {
             Subject::Test(file, test) => self.bench.run(file, test),
             Subject::Case(file, line, case) => file.run(line, case, &self.bench),
-        }
+        };
+        // An evaluation that a signal ended says nothing about the test.
+        if self.bench.is_interrupted() { self.interrupted() } else { outcome }
+    }
+
+    /// Returns the result after a signal.
+    fn interrupted(&self) -> TestOutcome {
+        let (name, line) = match self.subject {
+            Subject::Test(file, at) => {
+                file.tests.get(at).map_or((String::new(), 1), |test| (file.full_name(&test.name), test.line))
+            }
+            Subject::Case(file, line, case) => (file.full_name(case), line),
+        };
+        TestOutcome { file: self.inputs.path.clone(), name, line, is_interrupted: true, ..TestOutcome::default() }
     }
 }
 

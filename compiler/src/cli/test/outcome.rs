@@ -1,8 +1,11 @@
 //! The results of tests.
 
+use std::ffi::OsStr;
+use std::path::Path;
 use std::time::Duration;
 
 use super::diff::{Difference, differences};
+use super::file::{FileError, Test, TestFile};
 use super::injection::CallKey;
 use super::program_run::ProgramRun;
 use super::shortened;
@@ -28,6 +31,8 @@ pub(super) struct TestOutcome {
     pub(super) programs: Vec<ProgramRun>,
     /// The time that it took.
     pub(super) duration: Duration,
+    /// Whether a signal ended the run before this test ended. The test then has no other results.
+    pub(super) is_interrupted: bool,
 }
 
 /// An assertion that failed.
@@ -147,6 +152,7 @@ pub(super) enum Verdict {
     Passed,
     Failed,
     Error,
+    NotRun,
 }
 
 impl Verdict {
@@ -156,6 +162,7 @@ impl Verdict {
             Verdict::Passed => "passed",
             Verdict::Failed => "failed",
             Verdict::Error => "error",
+            Verdict::NotRun => "not_run",
         }
     }
 }
@@ -166,13 +173,26 @@ impl TestOutcome {
         TestOutcome { file: file.to_owned(), line, error: Some(message), ..TestOutcome::default() }
     }
 
+    /// Creates the result of a test that cannot be run, while other tests of its file can be.
+    pub(super) fn of_test(file: &TestFile, test: &Test, error: &FileError) -> TestOutcome {
+        let error = format!("{}\n at line {}", error.message, error.line);
+        TestOutcome { name: file.full_name(&test.name), ..TestOutcome::of_file(&file.path, test.line, error) }
+    }
+
     /// Returns the verdict.
     pub(super) fn verdict(&self) -> Verdict {
         match (&self.error, self.failures.is_empty()) {
+            _ if self.is_interrupted => Verdict::NotRun,
             (Some(_), _) => Verdict::Error,
             (None, false) => Verdict::Failed,
             (None, true) => Verdict::Passed,
         }
+    }
+
+    /// Returns the namespace and the name in it. For a file that cannot be used, they are its name without its end, and its path.
+    pub(super) fn class_and_name(&self) -> (&str, &str) {
+        let stem = Path::new(&self.file).file_stem().and_then(OsStr::to_str).unwrap_or(&self.file);
+        if self.name.is_empty() { (stem, &self.file) } else { self.name.split_once('/').unwrap_or((stem, &self.name)) }
     }
 
     /// Returns the name for reports.

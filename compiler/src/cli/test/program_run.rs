@@ -96,7 +96,7 @@ impl Bench {
             request = request.output_schema(schema);
         }
         let id = self.running().begin_replay(injection);
-        let answer = engine.run(request.on_behalf_of(OWNER, id));
+        let answer = engine.run(request.on_behalf_of(OWNER, id).cancel(self.running().cancel()));
         self.running().end_replay(id);
         Ok(answer)
     }

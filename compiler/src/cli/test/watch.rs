@@ -9,13 +9,12 @@ use std::time::{Duration, SystemTime};
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, recommended_watcher};
-use ptc_runtime::command::ShutdownSignals;
 use ptc_text::join_limited;
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::deployments::{Deployments, Stamp, stamp, stamp_at};
-use super::{FileResults, Test, TestFormat, discover, run_files};
+use super::interrupt::Interruptible;
+use super::{FileResults, Test, TestFormat, discover, status_after};
 use crate::console::Console;
 use crate::{Failure, Status};
 
@@ -41,12 +40,7 @@ pub(super) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
         let failure = Failure::new("--watch does not go with --format junit, which is one document");
         return Err(failure.hint("`--format json` prints a line for each test"));
     }
-    let failed = |error: std::io::Error| Failure::new(format!("cannot wait for changes: {error}"));
-    let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let mut signals = {
-        let _inside = runtime.enter();
-        ShutdownSignals::listen(true, true).map_err(failed)?
-    };
+    let mut interruptible = Interruptible::new()?;
     let (wake, mut woken) = mpsc::channel(1);
     let watcher = recommended_watcher(move |event: notify::Result<Event>| {
         if !event.is_ok_and(|event| is_read(event.kind)) {
@@ -66,49 +60,25 @@ pub(super) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
         let paths = watch.changed(args, console)?;
         if !paths.is_empty() {
             let started = SystemTime::now();
-            let deployments = watch.deployments.clone();
-            let run = (args.clone(), paths.clone(), deployments);
-            let Some(ran) = run_until_signal(&runtime, &mut signals, run, console) else { break };
+            let (ran, interrupted) = interruptible.run(args, paths.clone(), watch.deployments.clone(), console);
+            if let Some(status) = interrupted {
+                return Ok(status_after(&ran, status, console));
+            }
             watch.add(paths, ran, started, console)?;
             // A file whose folder was not watched may have changed during the run.
             continue;
         }
-        let is_ended = runtime.block_on(async {
-            tokio::select! {
-                _ = woken.recv() => {
-                    // An editor writes a file in several steps.
-                    tokio::time::sleep(DEBOUNCE).await;
-                    let _ = woken.try_recv();
-                    false
-                }
-                _ = signals.recv() => true,
-            }
+        let changed = interruptible.until_signal(async {
+            woken.recv().await;
+            // An editor writes a file in several steps.
+            tokio::time::sleep(DEBOUNCE).await;
+            let _ = woken.try_recv();
         });
-        if is_ended {
+        if changed.is_none() {
             break;
         }
     }
     Ok(if watch.failed.is_empty() { Status::Clean } else { Status::Findings })
-}
-
-/// Runs files on a thread of their own, which a signal abandons. Returns `None` if one arrived.
-fn run_until_signal(
-    runtime: &Runtime,
-    signals: &mut ShutdownSignals,
-    run: (Test, Vec<PathBuf>, Deployments),
-    console: &Console,
-) -> Option<Result<FileResults, Failure>> {
-    let (done, ran) = oneshot::channel();
-    let ((args, paths, deployments), console) = (run, console.clone());
-    std::thread::spawn(move || {
-        let _ = done.send(run_files(&args, paths, &deployments, &console));
-    });
-    runtime.block_on(async {
-        tokio::select! {
-            ran = ran => Some(ran.unwrap_or_else(|_| Err(Failure::new("the run of the tests has panicked")))),
-            _ = signals.recv() => None,
-        }
-    })
 }
 
 impl Watch {

@@ -1,9 +1,10 @@
-//! What texts hold: JSON, CSV or tables of Markdown.
+//! What texts hold: JSON, lines of JSON, CSV, or a table or a block of JSON in Markdown.
 //!
-//! Programs still receive a text. Only its description says what it holds.
+//! Programs still receive a text. Only its description says what it holds. Prose must not be described as data, and data must not
+//! be taken for names, so that a text whose form is doubtful is only a text.
 
-use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+mod csv;
+mod markdown;
 
 use super::names;
 use super::shape::{Member, Object, Shape};
@@ -26,18 +27,26 @@ pub(super) struct Content {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MediaType {
     Json,
+    /// An object on each line, also known as NDJSON.
+    JsonLines,
     Csv,
+    /// A table of Markdown.
     Markdown,
+    /// JSON in the only code block of Markdown that a fence encloses.
+    MarkdownJson,
 }
 
 impl MediaType {
-    const ALL: [MediaType; 3] = [MediaType::Json, MediaType::Csv, MediaType::Markdown];
+    const ALL: [MediaType; 5] =
+        [MediaType::Json, MediaType::JsonLines, MediaType::Csv, MediaType::Markdown, MediaType::MarkdownJson];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             MediaType::Json => "application/json",
+            MediaType::JsonLines => "application/x-ndjson",
             MediaType::Csv => "text/csv",
             MediaType::Markdown => "text/markdown",
+            MediaType::MarkdownJson => "text/markdown; fence=json",
         }
     }
 
@@ -54,21 +63,51 @@ impl Content {
         }
         let found = |media_type, shape| Content { media_type, shape: Box::new(shape) };
         let table = |media_type, columns: Vec<String>| found(media_type, table(&columns));
-        if text.trim_start().starts_with(['{', '[']) {
-            return Some(found(MediaType::Json, Shape::within(&Json::parse(text)?, depth - 1)));
+        let json = |media_type, value: &Json| found(media_type, Shape::within(value, depth - 1));
+        let begin = text.trim_start();
+        if begin.starts_with(['{', '['])
+            && let Some(value) = Json::parse(text)
+        {
+            return Some(json(MediaType::Json, &value));
         }
-        let markdown = markdown_headings(text).map(|columns| table(MediaType::Markdown, columns));
-        markdown.or_else(|| csv_headings(text).map(|columns| table(MediaType::Csv, columns)))
+        if begin.starts_with('{')
+            && let Some(values) = json_lines(text)
+        {
+            return Some(json(MediaType::JsonLines, &values));
+        }
+        match markdown::block(text) {
+            Some(markdown::Block::Table(columns)) => Some(table(MediaType::Markdown, columns)),
+            Some(markdown::Block::Json(value)) => Some(json(MediaType::MarkdownJson, &value)),
+            None => csv::headings(text).map(|columns| table(MediaType::Csv, columns)),
+        }
     }
 
     /// Returns the content that both have. `None` if they have different kinds.
-    pub(super) fn merged(mut self, other: Content) -> Option<Content> {
-        if self.media_type != other.media_type {
-            return None;
-        }
-        self.shape.merge(*other.shape);
-        Some(self)
+    pub(super) fn merged(self, other: Content) -> Option<Content> {
+        let (mut all, other) = match (self.media_type, other.media_type) {
+            (MediaType::Json, MediaType::JsonLines) => (self.into_lines()?, other),
+            (MediaType::JsonLines, MediaType::Json) => (self, other.into_lines()?),
+            (one, another) if one == another => (self, other),
+            _ => return None,
+        };
+        all.shape.merge(*other.shape);
+        Some(all)
     }
+
+    /// Returns texts of one object each as texts with lines: a text with one line is JSON too. `None` for other values.
+    fn into_lines(self) -> Option<Content> {
+        let is_object = *self.shape == Shape { object: self.shape.object.clone(), ..Shape::default() };
+        let lines = Shape { list: Some(self.shape), ..Shape::default() };
+        is_object.then(|| Content { media_type: MediaType::JsonLines, shape: Box::new(lines) })
+    }
+}
+
+/// Returns the objects on the lines of a text. `None` if there are fewer than two, or anything else.
+fn json_lines(text: &str) -> Option<Json> {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let objects = lines.map(|line| Json::parse(line).filter(|value| matches!(value, Json::Object(_))));
+    let objects = objects.collect::<Option<Vec<Json>>>()?;
+    (objects.len() >= 2).then_some(Json::Array(objects))
 }
 
 /// Returns the shape of a table.
@@ -79,83 +118,6 @@ fn table(columns: &[String]) -> Shape {
     }
     let rows = Shape { object: Some(row), ..Shape::default() };
     Shape { list: Some(Box::new(rows)), ..Shape::default() }
-}
-
-/// Returns the headings of the first table of Markdown in a text, with the extension for tables of GitHub.
-fn markdown_headings(text: &str) -> Option<Vec<String>> {
-    if !text.contains('|') || !text.contains('-') {
-        return None;
-    }
-    let mut headings: Vec<String> = Vec::new();
-    let mut is_inside = false;
-    for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
-        match event {
-            Event::Start(Tag::TableHead) => is_inside = true,
-            Event::Start(Tag::TableCell) if is_inside => headings.push(String::new()),
-            Event::Text(part) | Event::Code(part) if is_inside => {
-                if let Some(last) = headings.last_mut() {
-                    last.push_str(&part);
-                }
-            }
-            Event::End(TagEnd::TableHead) => break,
-            _ => {}
-        }
-    }
-    named(headings)
-}
-
-/// Returns the headings of CSV (RFC 4180, also with tabs or semicolons). A header is recognised as by the Sniffer of Python: in a
-/// column, all rows below it have a digit and it has none.
-fn csv_headings(text: &str) -> Option<Vec<String>> {
-    [b',', b'\t', b';'].into_iter().find_map(|delimiter| {
-        let rows = csv_rows(text, delimiter)?;
-        let (headings, rows) = rows.split_first()?;
-        let has_digit = |cell: &str| cell.contains(|c: char| c.is_ascii_digit());
-        let is_of_numbers = |(at, heading): (usize, &String)| {
-            !has_digit(heading) && !rows.is_empty() && rows.iter().all(|row| row.get(at).is_some_and(|cell| has_digit(cell)))
-        };
-        let has_header = headings.iter().enumerate().any(is_of_numbers);
-        has_header.then(|| named(headings.clone())).flatten()
-    })
-}
-
-/// Returns the rows of a text. `None` if their numbers of cells differ, or if there is only one column.
-fn csv_rows(text: &str, delimiter: u8) -> Option<Vec<Vec<String>>> {
-    let first = text.lines().next()?;
-    // Most texts are not CSV, which this finds sooner.
-    if !first.as_bytes().contains(&delimiter) {
-        return None;
-    }
-    let mut reader: Reader = ReaderBuilder::new().delimiter(delimiter).build();
-    // No cell is longer than the text, and the reader writes nothing else.
-    let mut cells = vec![0; text.len()];
-    let mut ends = [0; MAX_COLUMNS];
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    let (mut input, mut written, mut ended) = (text.as_bytes(), 0, 0);
-    loop {
-        let (result, read, wrote, count) = reader.read_record(input, cells.get_mut(written..)?, ends.get_mut(ended..)?);
-        (input, written, ended) = (input.get(read..)?, written + wrote, ended + count);
-        match result {
-            // An empty input ends the last record.
-            ReadRecordResult::InputEmpty => {}
-            ReadRecordResult::Record => {
-                let mut start = 0;
-                let row = ends.get(..ended)?.iter().map(|end| {
-                    let cell = cells.get(start..*end).map(String::from_utf8_lossy);
-                    start = *end;
-                    cell.unwrap_or_default().into_owned()
-                });
-                let row: Vec<String> = row.collect();
-                if row.len() < 2 || rows.first().is_some_and(|first| first.len() != row.len()) {
-                    return None;
-                }
-                rows.push(row);
-                (written, ended) = (0, 0);
-            }
-            ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => return None,
-            ReadRecordResult::End => return Some(rows),
-        }
-    }
 }
 
 /// Returns the headings if they are different names.
@@ -191,6 +153,23 @@ mod tests {
         );
         assert_eq!(described("id,name\n1,Ada\n2,\"Ken, T\"\n"), Some(rows("text/csv", &["id", "name"])));
         assert_eq!(described("id;size\r\n1;2\r\n"), Some(rows("text/csv", &["id", "size"])));
+        assert_eq!(
+            described("{\"a\": 1}\n\n{\"a\": 2, \"b\": [\"x\"]}\n"),
+            Some(
+                r#"application/x-ndjson {"items":{"properties":{"a":{"type":"integer"},"b":{"items":{"type":"string"},"type":"array"}},"required":["a"],"type":"object"},"type":"array"}"#.to_owned()
+            )
+        );
+        let fenced = Some(
+            r#"text/markdown; fence=json {"items":{"properties":{"a":{"type":"integer"}},"required":["a"],"type":"object"},"type":"array"}"#
+                .to_owned(),
+        );
+        for text in [
+            "```json\n[{\"a\": 1}]\n```",
+            "Found 1:\n\n~~~ JSON\n[\n {\"a\": 1}\n]\n~~~\nDone.",
+            "[1] of 1\n```\n[{\"a\": 1}]\n```\n",
+        ] {
+            assert_eq!(described(text), fenced, "{text}");
+        }
         assert_eq!(described("Here:\n\n| id | Name |\n|---|:--|\n| 1 | Ada |\n"), Some(rows("text/markdown", &["Name", "id"])));
         for other in [
             "",
@@ -200,8 +179,28 @@ mod tests {
             "id,name\n1,Ada,more\n",
             "id,ann@example.com\n1,2\n",
             "a | b\nc - d",
+            "{\"a\": 1}\nand more",
+            "{\"a\": 1}\n[2]\n",
+            "[1]\n[2]\n",
+            // Documentation with an example, or with several, and a block that is not JSON.
+            "```json\n{\"a\": 1}\n```\n\n```sh\nls\n```\n",
+            "```json\n{not JSON}\n```\n",
+            "```js\n[1]\n```\n",
+            "```\n12\n```\n",
         ] {
             assert_eq!(described(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn text_with_one_line_of_json_is_one_with_lines_too() {
+        let [one, list, lines] =
+            ["{\"a\": 1}", "[1]", "{\"a\": 2}\n{\"b\": 3}\n"].map(|text| Content::of(text, 4).expect("content"));
+        let expected = lines.clone().merged(Content::of("{\"a\": 1}\n{\"a\": 1}\n", 4).expect("content")).expect("content");
+        let both = one.clone().merged(lines.clone());
+        assert_eq!(both, lines.clone().merged(one));
+        assert_eq!(both.expect("content").shape.to_schema(), expected.shape.to_schema());
+        assert_eq!(lines.clone().merged(list.clone()), None);
+        assert_eq!(list.merged(lines), None);
     }
 }

@@ -75,8 +75,13 @@ pub(super) fn is_category(text: &str) -> bool {
 
 /// Whether the last word of a member's name is that of a category: `status`, `issue_type`, `userRole`.
 pub(super) fn names_a_category(name: &str) -> bool {
+    ends_with_word(name, &CATEGORIES)
+}
+
+/// Whether the last word of a name, in any case, is one of these lower-case words.
+pub(super) fn ends_with_word(name: &str, words: &[&str]) -> bool {
     let lower = name.to_ascii_lowercase();
-    CATEGORIES.iter().any(|word| {
+    words.iter().any(|word| {
         let Some(before) = lower.strip_suffix(word) else { return false };
         let Some(last) = name.get(before.len()..) else { return false };
         before.is_empty() || before.ends_with(['_', '-']) || last.starts_with(|c: char| c.is_ascii_uppercase())

@@ -23,7 +23,7 @@ const MIN_VARYING: (u64, usize) = (3, 8);
 impl Shape {
     /// Returns the shape of texts of which nothing else is known.
     pub(super) fn text() -> Shape {
-        let text = Text { formats: Formats::named(None), values: None, content: None };
+        let text = Text { formats: Formats::named(None), values: None, is_blank: false, content: None };
         Shape { text: Some(text), ..Shape::default() }
     }
 
@@ -153,6 +153,10 @@ impl Text {
         if let Some(values) = self.values.as_ref().filter(is_enumeration) {
             schema.set("enum", Json::Array(values.keys().map(|value| Json::string(&**value)).collect()));
         }
+        if self.is_blank {
+            // This admits any text. It says that no text has shown yet what the others hold.
+            schema.set("minLength", Json::Number("0".to_owned()));
+        }
         if let Some(content) = &self.content {
             schema.set("contentMediaType", Json::string(content.media_type.name()));
             if depth > 0 {
@@ -171,7 +175,8 @@ impl Text {
             let shape = schema.get("contentSchema").map_or_else(Shape::any, |schema| Shape::read(schema, depth - 1));
             Content { media_type, shape: Box::new(shape) }
         });
-        Text { formats: Formats::named(schema.get("format").and_then(Json::as_str)), values, content }
+        let formats = Formats::named(schema.get("format").and_then(Json::as_str));
+        Text { formats, values, is_blank: schema.get("minLength").is_some(), content }
     }
 }
 

@@ -49,7 +49,9 @@ pub(super) struct Text {
     pub(super) formats: Formats,
     /// How often each string occurred. `None` if there are too many for an enumeration, or if one is unfit for it.
     pub(super) values: Option<BTreeMap<String, u64>>,
-    /// What all strings hold.
+    /// Whether all strings are blank.
+    pub(super) is_blank: bool,
+    /// What all other strings hold.
     pub(super) content: Option<Content>,
 }
 
@@ -139,12 +141,18 @@ fn merge_option<T>(slot: &mut Option<T>, other: Option<T>, merge: impl FnOnce(&m
 impl Text {
     fn of(text: &str, depth: usize) -> Text {
         let values = names::is_category(text).then(|| BTreeMap::from([(text.to_owned(), 1)]));
-        Text { formats: Formats::of(text), values, content: Content::of(text, depth) }
+        Text { formats: Formats::of(text), values, is_blank: text.trim().is_empty(), content: Content::of(text, depth) }
     }
 
     fn merge(&mut self, other: Text) {
         self.formats = self.formats.common(other.formats);
-        self.content = self.content.take().zip(other.content).and_then(|(content, other)| content.merged(other));
+        // An answer without text does not change what the other answers show.
+        self.content = match (self.is_blank, other.is_blank) {
+            (true, _) => other.content,
+            (false, true) => self.content.take(),
+            (false, false) => self.content.take().zip(other.content).and_then(|(content, other)| content.merged(other)),
+        };
+        self.is_blank &= other.is_blank;
         self.values = self.values.take().zip(other.values).map(|(mut values, other)| {
             for (value, count) in other {
                 let known = values.entry(value).or_default();
@@ -218,6 +226,8 @@ mod tests {
             r#"{"ann@example.com": {"a": true}}"#,
             r#"[1, "2026-01-31", {"a": {}}]"#,
             r#""{\"a\": 1}""#,
+            r#""{\"a\": 1}\n{\"b\": 1}""#,
+            r#""""#,
             "null",
             r#"{"a": {"a": {"a": {"a": {"a": {"a": {"a": {"a": {"a": {"a": {"a": {"a": {"a": 1}}}}}}}}}}}}}"#,
         ];

@@ -306,11 +306,11 @@ impl Repl {
         let mut text = String::new();
         match (self.options.display, &evaluation.outcome) {
             (Display::Envelope, _) => text = for_output(object(&evaluation), is_terminal),
-            (_, Err(failure)) => text += &(fault(&replace_control_chars(sentence(failure)), colored) + "\n"),
+            (_, Err(failure)) => text += &(fault(sentence(failure), colored) + "\n"),
             (Display::Text, Ok(value)) => text += &(painted(&replace_control_chars(value.text.clone()), colored) + "\n"),
             (Display::Json, Ok(_)) => match evaluation.value.as_ref().map(|value| whole(value, &self.services.redactor())) {
                 Some(Ok(json)) => text += &(painted(&for_output(json, is_terminal), colored) + "\n"),
-                Some(Err(why)) => text += &(fault(&why, colored) + "\n"),
+                Some(Err(why)) => text += &(fault(why, colored) + "\n"),
                 None => {}
             },
         }

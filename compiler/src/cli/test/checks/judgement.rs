@@ -1,5 +1,7 @@
 //! Judges how a program ended: with a value of its declared shape, or with `(fail …)`. Everything else is a violation.
 
+use std::collections::BTreeSet;
+
 use ptc_lisp::Span;
 use ptc_runtime::embed::Answer;
 use ptc_runtime::evaluation::Reason;
@@ -42,7 +44,7 @@ impl Rule {
 #[derive(Debug, Clone)]
 pub(super) struct Violation {
     pub(super) rule: Rule,
-    /// The kind of the error, such as `type_error`. Empty if the program ended with a value.
+    /// The kind of the error, such as `type_error`, or the tool of an unchecked call. Empty for the other rules.
     kind: String,
     /// What the program did.
     pub(super) message: String,
@@ -62,8 +64,9 @@ impl Violation {
 pub(super) struct Baseline {
     /// The calls with the recorded answers, sorted.
     pub(super) calls: Vec<SeenCall>,
-    /// Whether the program does not check failed calls with the recorded answers either.
-    pub(super) has_unchecked_calls: bool,
+    /// The tools of the failed calls that the program does not check with the recorded answers either, each as `upstream/tool` with the
+    /// number of calls.
+    pub(super) unchecked_calls: Vec<(String, u64)>,
     /// Whether the failure of a call may end the program.
     pub(super) allows_failed_calls: bool,
 }
@@ -77,6 +80,28 @@ impl Baseline {
         }
         answers
     }
+
+    /// Returns a tool with more unchecked calls than the recording explains: its recorded failures that occur again, and calls that no
+    /// upstream received. `unchecked` has the tools with their numbers of unchecked calls, and `calls` are those of the run.
+    fn new_unchecked_call<'a>(&self, unchecked: &'a [(String, u64)], calls: &[SeenCall]) -> Option<&'a str> {
+        unchecked.iter().map(|(tool, _)| tool.as_str()).find(|tool| {
+            let failed = |call: &&SeenCall| call.outcome.is_err() && format!("{}/{}", call.key.upstream, call.key.tool) == *tool;
+            let ignored = count_of(&self.unchecked_calls, tool);
+            let recorded: BTreeSet<_> = self.calls.iter().filter(failed).map(|call| &call.key).collect();
+            let requests: BTreeSet<_> = recorded.iter().map(|key| &key.request).collect();
+            let known = calls.iter().filter(failed).filter(|call| requests.contains(&call.key.request)).count() as u64;
+            let expected = match ignored.checked_sub(recorded.len() as u64) {
+                Some(others) => known + others,
+                None => known.min(ignored),
+            };
+            count_of(unchecked, tool) > expected
+        })
+    }
+}
+
+/// Returns the number of unchecked calls of a tool.
+fn count_of(unchecked: &[(String, u64)], tool: &str) -> u64 {
+    unchecked.iter().filter(|(name, _)| name == tool).map(|(_, count)| count).sum()
 }
 
 /// Whether a program that reads all pages makes more calls of a tool than these: one after each answer that announces a page.
@@ -94,14 +119,14 @@ pub(super) fn judge(
 ) -> Option<Violation> {
     match answer.value() {
         Ok(_) => {
-            let violation = |rule, message: String| Some(Violation { rule, kind: String::new(), message, span: None });
-            if answer.evaluation.has_unchecked_calls && !baseline.has_unchecked_calls {
-                let message = "it returns a value, and reads neither `:ok` nor `:reason` of the failed call";
-                return violation(Rule::UncheckedCall, message.to_owned());
+            let violation = |rule, kind: &str, message| Some(Violation { rule, kind: kind.to_owned(), message, span: None });
+            if let Some(tool) = baseline.new_unchecked_call(&answer.evaluation.unchecked_calls, calls) {
+                let message = format!("it returns a value, and reads neither `:ok` nor `:reason` of the failed call of {tool}");
+                return violation(Rule::UncheckedCall, tool, message);
             }
             let unread = page_of.filter(|tool| lacks_pages(calls, *tool));
             unread.and_then(|(upstream, tool)| {
-                violation(Rule::UnreadPage, format!("it returns a value without the further page of {upstream}/{tool}"))
+                violation(Rule::UnreadPage, "", format!("it returns a value without the further page of {upstream}/{tool}"))
             })
         }
         Err(failure) => {

@@ -7,6 +7,7 @@
 //! | `judgement` | the rules for the end of a program |
 //! | `weaken` | a recorded answer with null and without members, where only another output schema permits it |
 //! | `shrink` | smaller answers that break the same rule |
+//! | `thresholds` | the least number and the shortest text and list in an answer that break it |
 //!
 //! A program is run with the recorded answers first. Each further run depends only on these and on the options, so that two runs of
 //! the command give the same report.
@@ -15,6 +16,7 @@ mod adapt;
 mod judgement;
 mod properties;
 mod shrink;
+mod thresholds;
 mod weaken;
 
 use std::collections::BTreeMap;
@@ -28,6 +30,7 @@ use super::bench::Bench;
 use super::injection::{AsRecorded, CallKey, Injection, Replaced, Seen};
 use super::outcome::{CheckOutcome, Finding, ReplacedAnswer};
 use super::program_run::ProgramRun;
+use super::report::INTERRUPTED;
 use crate::answers::Outcome;
 use crate::answers::content::{Content, shown};
 use crate::answers::faults::{Fault, Recorded, Variant};
@@ -112,6 +115,11 @@ impl Target {
                 CheckKind::Properties => properties::check(self, plan, &baseline, &mut outcome),
             },
         }
+        if self.bench.is_interrupted() {
+            // Evaluations that a signal ended say nothing about the program.
+            outcome.findings.clear();
+            outcome.skipped = Some(INTERRUPTED.to_owned());
+        }
         outcome.duration = started.elapsed();
         outcome
     }
@@ -124,8 +132,8 @@ impl Target {
         }
         let mut calls = seen.calls;
         calls.sort_by(|one, other| one.key.cmp(&other.key));
-        let has_unchecked_calls = answer.evaluation.has_unchecked_calls;
-        let baseline = Baseline { calls, has_unchecked_calls, allows_failed_calls: plan.allows_failed_calls };
+        let unchecked_calls = answer.evaluation.unchecked_calls.clone();
+        let baseline = Baseline { calls, unchecked_calls, allows_failed_calls: plan.allows_failed_calls };
         match judge(&answer, &baseline.calls, &baseline, None) {
             Some(violation) => Err(format!("with the recorded answers, {}", violation.message)),
             None => Ok(baseline),
@@ -141,6 +149,9 @@ impl Target {
                 outcome.left_out += left_out;
                 let mut found: Vec<(Violation, Variant<'_>, usize)> = Vec::new();
                 for variant in variants {
+                    if self.bench.is_interrupted() {
+                        return;
+                    }
                     outcome.runs += 1;
                     match self.violation(&call.key, &variant, baseline) {
                         Ok(None) => {}

@@ -49,6 +49,9 @@ pub(super) fn check(target: &Target, plan: &Plan, baseline: &Baseline, outcome: 
     let others = baseline.other_answers();
     let mut found: Vec<(Violation, BTreeMap<CallKey, Outcome>, u32, usize)> = Vec::new();
     for run in 1..=runs {
+        if target.bench.is_interrupted() {
+            return;
+        }
         outcome.runs += 1;
         let generated = Generated { seed, run, others: others.clone() };
         let Ok(Replayed { answer, seen }) = target.replay(Injection::new(generated)) else { continue };

@@ -2,11 +2,19 @@
 
 use ptc_compiler::json::Json;
 
+use super::thresholds;
+
 /// Maximum number of runs for one finding.
 const MAX_RUNS: usize = 400;
 
 /// Returns the smallest answer that was found for which `is_like` holds. It holds for `json`.
 pub(super) fn smallest(json: &Json, is_like: &mut dyn FnMut(&Json) -> bool) -> Json {
+    let simplest = simplest(json, is_like);
+    thresholds::least(simplest, is_like)
+}
+
+/// Returns the answer that no candidate makes smaller.
+fn simplest(json: &Json, is_like: &mut dyn FnMut(&Json) -> bool) -> Json {
     let (mut best, mut runs) = (json.clone(), 0);
     loop {
         let before = size(&best);

@@ -20,7 +20,7 @@ pub(crate) struct TestLine<'a> {
     file: &'a str,
     /// The line of the test.
     line: usize,
-    /// `passed`, `failed` or `error`
+    /// `passed`, `failed`, `error`, or `not_run` after a signal
     verdict: &'a str,
     /// The number of assertions.
     assertions: usize,
@@ -154,6 +154,8 @@ struct Numbers {
     assertions: usize,
     failed: usize,
     errors: usize,
+    /// The tests that were not run to their end because of a signal.
+    not_run: usize,
     /// The programs that were run with other answers.
     checks: usize,
     findings: usize,
@@ -162,10 +164,11 @@ struct Numbers {
 
 /// Renders one object for each test, each check and each covered program, and one with the numbers.
 pub(in super::super) fn render(results: &Results<'_>) -> String {
-    let Counts { tests, assertions, failed, errors } = Counts::new(results.tests);
+    let Counts { tests, assertions, failed, errors, not_run } = Counts::new(results.tests);
     let findings = results.checks.iter().map(|check| check.findings.len()).sum();
     let duration_ms = milliseconds(results.took);
-    let summary = Numbers { tests, assertions, failed, errors, checks: results.checks.len(), findings, duration_ms };
+    let checks = results.checks.len();
+    let summary = Numbers { tests, assertions, failed, errors, not_run, checks, findings, duration_ms };
     let mut lines: Vec<String> = results.tests.iter().map(|outcome| line(&test(outcome))).collect();
     lines.extend(results.checks.iter().map(|outcome| line(&check(outcome))));
     lines.extend(results.coverage.unwrap_or_default().iter().map(|program| line(&coverage(program))));

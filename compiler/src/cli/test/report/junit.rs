@@ -1,53 +1,90 @@
-//! The results as JUnit XML, in the form that Jenkins and GitLab read.
+//! The results as JUnit XML, in the form that Jenkins and GitLab read. The elements and attributes are those of `junit-10.xsd` of the
+//! xUnit plugin of Jenkins, and `file` and `line` of a case.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
+use std::ops::AddAssign;
 
-use super::{Counts, Results, findings, problems};
+use super::{Counts, INTERRUPTED, Results, findings, problems};
 use crate::test::outcome::{CheckOutcome, TestOutcome, Verdict};
+
+/// The numbers of a suite. A file that cannot be used is a case.
+#[derive(Debug, Default, Clone, Copy)]
+struct Numbers {
+    tests: usize,
+    failures: usize,
+    errors: usize,
+    skipped: usize,
+    seconds: f64,
+}
+
+impl Numbers {
+    fn of_tests(suite: &[TestOutcome]) -> Numbers {
+        let Counts { failed, errors, not_run, .. } = Counts::new(suite);
+        let seconds = suite.iter().map(|outcome| outcome.duration.as_secs_f64()).sum();
+        Numbers { tests: suite.len(), failures: failed, errors, skipped: not_run, seconds }
+    }
+
+    fn of_checks(suite: &[CheckOutcome]) -> Numbers {
+        Numbers {
+            tests: suite.len(),
+            failures: suite.iter().filter(|check| !check.findings.is_empty()).count(),
+            errors: 0,
+            skipped: suite.iter().filter(|check| check.skipped.is_some()).count(),
+            seconds: suite.iter().map(|check| check.duration.as_secs_f64()).sum(),
+        }
+    }
+}
+
+impl AddAssign for Numbers {
+    fn add_assign(&mut self, other: Numbers) {
+        self.tests += other.tests;
+        self.failures += other.failures;
+        self.errors += other.errors;
+        self.skipped += other.skipped;
+        self.seconds += other.seconds;
+    }
+}
+
+/// Formats the attributes that the root has too.
+impl fmt::Display for Numbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Numbers { tests, failures, errors, seconds, .. } = self;
+        write!(f, "tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" time=\"{seconds:.3}\"")
+    }
+}
 
 /// Renders one suite for each file, and one for each check with a case for each program.
 pub(in super::super) fn render(results: &Results<'_>) -> String {
     let Results { tests: outcomes, checks, .. } = *results;
-    let Counts { tests, failed, errors, .. } = Counts::new(outcomes);
-    let (tests, failed) = (tests + checks.len(), failed + with_findings(checks));
-    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    // Writing to a string cannot fail, here and below.
-    let _ = writeln!(out, "<testsuites tests=\"{tests}\" failures=\"{failed}\" errors=\"{errors}\">");
+    let (mut total, mut suites) = (Numbers::default(), String::new());
     for suite in outcomes.chunk_by(|one, other| one.file == other.file) {
         let Some(TestOutcome { file, .. }) = suite.first() else { continue };
-        let Counts { failed, errors, .. } = Counts::new(suite);
-        let seconds: f64 = suite.iter().map(|outcome| outcome.duration.as_secs_f64()).sum();
-        let _ = writeln!(
-            out,
-            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{failed}\" errors=\"{errors}\" time=\"{seconds:.3}\">",
-            escaped(file),
-            suite.len()
-        );
+        total += begin_suite(&mut suites, &escaped(file), Numbers::of_tests(suite));
         for outcome in suite {
-            case(outcome, &mut out);
+            case(outcome, &mut suites);
         }
-        out.push_str("  </testsuite>\n");
+        suites.push_str("  </testsuite>\n");
     }
     for suite in checks.chunk_by(|one, other| one.kind == other.kind) {
         let Some(CheckOutcome { kind, .. }) = suite.first() else { continue };
-        let seconds: f64 = suite.iter().map(|check| check.duration.as_secs_f64()).sum();
-        let (tests, failed) = (suite.len(), with_findings(suite));
-        let skipped = suite.iter().filter(|check| check.skipped.is_some()).count();
-        let _ = writeln!(
-            out,
-            "  <testsuite name=\"{kind}\" tests=\"{tests}\" failures=\"{failed}\" errors=\"0\" skipped=\"{skipped}\" time=\"{seconds:.3}\">"
-        );
+        total += begin_suite(&mut suites, kind, Numbers::of_checks(suite));
         for check in suite {
-            check_case(check, &mut out);
+            check_case(check, &mut suites);
         }
-        out.push_str("  </testsuite>\n");
+        suites.push_str("  </testsuite>\n");
     }
-    out.push_str("</testsuites>\n");
-    out
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {total}>\n{suites}</testsuites>\n")
+}
+
+/// Opens the element of a suite. Returns its numbers.
+fn begin_suite(out: &mut String, name: &str, numbers: Numbers) -> Numbers {
+    // Writing to a string cannot fail, here and below.
+    let _ = writeln!(out, "  <testsuite name=\"{name}\" {numbers} skipped=\"{}\">", numbers.skipped);
+    numbers
 }
 
 fn case(outcome: &TestOutcome, out: &mut String) {
-    let (class, name) = outcome.shown_name().rsplit_once('/').unwrap_or(("", outcome.shown_name()));
+    let (class, name) = outcome.class_and_name();
     let _ = write!(
         out,
         "    <testcase classname=\"{}\" name=\"{}\" file=\"{}\" line=\"{}\" time=\"{:.3}\"",
@@ -57,24 +94,25 @@ fn case(outcome: &TestOutcome, out: &mut String) {
         outcome.line,
         outcome.duration.as_secs_f64()
     );
-    let element = match outcome.verdict() {
+    let (element, kind) = match outcome.verdict() {
         Verdict::Passed => return out.push_str("/>\n"),
-        Verdict::Failed => "failure",
-        Verdict::Error => "error",
+        Verdict::NotRun => {
+            let _ = writeln!(out, ">\n      <skipped message=\"{INTERRUPTED}\"/>\n    </testcase>");
+            return;
+        }
+        Verdict::Failed => ("failure", "assertion"),
+        Verdict::Error if outcome.name.is_empty() => ("error", "unusable_file"),
+        Verdict::Error => ("error", "error"),
     };
     let problems = problems(outcome);
     let first = problems.first().and_then(|(_, text)| text.lines().next()).unwrap_or_default();
     let all: Vec<String> = problems.iter().map(|(line, text)| format!("{}:{line}\n{text}", outcome.file)).collect();
     let _ = writeln!(
         out,
-        ">\n      <{element} message=\"{}\">{}</{element}>\n    </testcase>",
+        ">\n      <{element} type=\"{kind}\" message=\"{}\">{}</{element}>\n    </testcase>",
         escaped(first),
         escaped(&all.join("\n\n"))
     );
-}
-
-fn with_findings(checks: &[CheckOutcome]) -> usize {
-    checks.iter().filter(|check| !check.findings.is_empty()).count()
 }
 
 fn check_case(check: &CheckOutcome, out: &mut String) {
@@ -99,8 +137,8 @@ fn check_case(check: &CheckOutcome, out: &mut String) {
             let _ = writeln!(out, ">\n      <skipped message=\"{}\"/>\n    </testcase>", escaped(reason));
         }
         (None, Some(first)) => {
-            let (first, all) = (escaped(&first.message), escaped(&all.join("\n\n")));
-            let _ = writeln!(out, ">\n      <failure message=\"{first}\">{all}</failure>\n    </testcase>");
+            let (kind, first, all) = (first.rule, escaped(&first.message), escaped(&all.join("\n\n")));
+            let _ = writeln!(out, ">\n      <failure type=\"{kind}\" message=\"{first}\">{all}</failure>\n    </testcase>");
         }
         (None, None) => out.push_str("/>\n"),
     }

@@ -29,7 +29,12 @@ struct Counts {
     assertions: usize,
     failed: usize,
     errors: usize,
+    /// The tests that a signal left out.
+    not_run: usize,
 }
+
+/// Why a test or a check was not run after a signal.
+pub(super) const INTERRUPTED: &str = "the run was interrupted";
 
 impl Counts {
     fn new(outcomes: &[TestOutcome]) -> Counts {
@@ -39,6 +44,7 @@ impl Counts {
             assertions: outcomes.iter().map(|outcome| outcome.assertions).sum(),
             failed: count(Verdict::Failed),
             errors: count(Verdict::Error),
+            not_run: count(Verdict::NotRun),
         }
     }
 }

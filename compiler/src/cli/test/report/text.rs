@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use ptc_compiler::diag::text::on_lines;
+
 use super::{Counts, Results, coverage, extent, findings, plural, problems};
 use crate::test::outcome::Verdict;
 
@@ -11,7 +13,7 @@ pub(in super::super) fn render(results: &Results<'_>) -> String {
     let mut out = String::new();
     for outcome in outcomes {
         let word = match outcome.verdict() {
-            Verdict::Passed => continue,
+            Verdict::Passed | Verdict::NotRun => continue,
             Verdict::Failed => "FAIL",
             Verdict::Error => "ERROR",
         };
@@ -34,7 +36,8 @@ pub(in super::super) fn render(results: &Results<'_>) -> String {
             out.push('\n');
         }
     }
-    out + &numbers(results)
+    // Values and failures have texts of upstreams.
+    on_lines(&out).into_owned() + &numbers(results)
 }
 
 /// Renders the numbers: a line for each check, a line for all tests, and the table of the coverage.
@@ -45,9 +48,12 @@ pub(in super::super) fn numbers(results: &Results<'_>) -> String {
         // Writing to a string cannot fail, here and below.
         let _ = writeln!(out, "{}", extent(check));
     }
-    let Counts { tests, assertions, failed, errors } = Counts::new(outcomes);
+    let Counts { tests, assertions, failed, errors, not_run } = Counts::new(outcomes);
     let (tests, assertions) = (plural(tests, "test"), plural(assertions, "assertion"));
     let _ = write!(out, "{tests}, {assertions}: {failed} failed, {}", plural(errors, "error"));
+    if not_run > 0 {
+        let _ = write!(out, ", {not_run} not run");
+    }
     if !checks.is_empty() {
         let findings = checks.iter().map(|check| check.findings.len()).sum();
         let _ = write!(out, ", {}", plural(findings, "finding"));
@@ -56,5 +62,5 @@ pub(in super::super) fn numbers(results: &Results<'_>) -> String {
     if let Some(coverage) = coverage {
         let _ = write!(out, "\n{}", coverage::table(coverage));
     }
-    out
+    on_lines(&out).into_owned()
 }
