@@ -372,3 +372,19 @@ fn thousand_tests_run_in_parallel() {
     assert!(passed.starts_with("1000 tests, 2000 assertions: 0 failed, 0 errors ("), "{passed}");
     println!("{passed}");
 }
+
+#[test]
+fn tests_with_many_cassettes_share_their_engines() {
+    let folder = folder();
+    let cassette = folder.read("c.json");
+    for n in 0..100 {
+        folder.write(&format!("c{n}.json"), &cassette);
+        let text =
+            format!("(ns of-{n} {{:cassette \"c{n}.json\"}})\n(deftest t (is (= 4 (count (run-program \"program.clj\")))))");
+        folder.write(&format!("of_{n}_test.clj"), &text);
+    }
+    // Each engine has descriptors of its own, so that engines for each cassette would need more than these.
+    let limited = ["sh", "-c", "ulimit -n 64; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_ptc-compile")];
+    let passed = folder.run_under(&limited, &["test"], false).success();
+    assert!(passed.starts_with("100 tests, 100 assertions: 0 failed, 0 errors ("), "{passed}");
+}

@@ -1,12 +1,12 @@
 //! The engines that run tests and the programs under test.
 //!
-//! Two engines share a config and a cassette: that of the tests has the host tools of assertions, and that of the programs has the
-//! limits of a server.
+//! The tests of a config share their engines, and each test has the answers of its own cassette: an engine for each cassette would keep
+//! its threads to the end of the command. Programs of tests have the limits of a server, and only the tests have the host tools of
+//! assertions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ptc_catalog::Deployment;
@@ -14,21 +14,17 @@ use ptc_compiler::files::folder;
 use ptc_compiler::serve::cassette::{Cassette, Player};
 use ptc_lisp::coverage::Collector;
 use ptc_lisp::limits::Cancel;
-use ptc_runtime::embed::{Args, Engine, Request, Tool};
+use ptc_runtime::embed::{Engine, Request, Tool};
 use ptc_runtime::settings::Settings;
-use serde::Deserialize;
 
 use super::calls::CallLog;
 use super::deployments::{Deployments, Unusable};
-use super::expand::{ASSERT, RUN};
 use super::file::TestFile;
-use super::injection::Injection;
-use super::outcome::{FailedAssertion, TestOutcome};
-use super::program_run::{ProgramRun, run_program, sentence};
-use super::shortened;
+use super::outcome::TestOutcome;
+use super::program_run::{ProgramRun, sentence};
+use super::running::{Log, Running, Texts, tools};
 use crate::console::Console;
-use crate::frozen::Frozen;
-use crate::{Failure, cassette, load, resolve_lock};
+use crate::{Failure, cassette, resolve_lock};
 
 /// Time limit of one test with all programs that it runs.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
@@ -37,18 +33,25 @@ const MAX_CHECKED_STEPS: u64 = 100_000_000;
 /// The owner of all evaluations. The number of a test is their session.
 pub(super) const OWNER: &str = "tests";
 
-/// Makes the engines, once for each config and cassette.
+/// Makes the engines once for each config, and reads each cassette once.
 pub(super) struct Benches {
-    made: HashMap<(Option<PathBuf>, Option<PathBuf>), Bench>,
+    engines: HashMap<Option<PathBuf>, Arc<Engines>>,
+    players: HashMap<(PathBuf, PathBuf), Arc<Player>>,
     deployments: Deployments,
     shared: Shared,
 }
 
-/// The engines of a config and a cassette.
+/// The engines of a config, and the answers of a cassette.
 #[derive(Clone)]
-pub(super) struct Bench(Arc<Engines>);
+pub(super) struct Bench {
+    engines: Arc<Engines>,
+    /// `None` if there are no upstreams to call.
+    player: Option<Arc<Player>>,
+}
 
-struct Engines {
+/// The engines of a config.
+pub(super) struct Engines {
+    deployment: Option<&'static Deployment>,
     tests: Engine,
     programs: Arc<Engine>,
     /// The engine of programs that run with other answers.
@@ -60,21 +63,7 @@ struct Engines {
     config_files: Vec<PathBuf>,
 }
 
-/// The tests that are running, by their number.
-#[derive(Default)]
-pub(super) struct Running {
-    next: AtomicU64,
-    tests: Mutex<HashMap<u64, Log>>,
-    /// The changed answers of other runs of programs.
-    replays: Mutex<HashMap<u64, Arc<Injection>>>,
-    /// The texts of program files.
-    sources: Mutex<HashMap<PathBuf, Arc<str>>>,
-    texts: Arc<Texts>,
-    /// Ends all evaluations.
-    cancel: Cancel,
-}
-
-/// The parts that the engines of all cassettes share.
+/// The parts that the engines of all configs share.
 #[derive(Clone, Default)]
 pub(super) struct Shared {
     /// Counts the evaluated forms and branches of the programs under test.
@@ -84,58 +73,12 @@ pub(super) struct Shared {
     pub(super) cancel: Cancel,
 }
 
-/// The texts of programs with their files. Coverage is counted by text, so that no two files may have the same.
-#[derive(Default)]
-pub(super) struct Texts(Mutex<HashMap<Arc<str>, Vec<PathBuf>>>);
-
-impl Texts {
-    /// Returns a text that no other file has: with a comment at its end if another file has the given one.
-    fn distinct(&self, text: Arc<str>, file: &Path) -> Arc<str> {
-        let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-        let mut known = lock(&self.0);
-        let files = known.entry(Arc::clone(&text)).or_default();
-        let at = files.iter().position(|known| *known == real).unwrap_or_else(|| {
-            files.push(real);
-            files.len() - 1
-        });
-        if at == 0 { text } else { format!("{text}\n; copy {at}").into() }
-    }
-}
-
 /// The text of a program under test.
 pub(super) struct ProgramText {
     name: String,
     /// The file.
     pub(super) file: PathBuf,
     pub(super) text: Arc<str>,
-}
-
-/// What a test has reported.
-#[derive(Default)]
-struct Log {
-    file: PathBuf,
-    assertions: Vec<Assertion>,
-    calls: Vec<String>,
-    /// The programs that it has run.
-    programs: Vec<ProgramRun>,
-    /// The message about a call without a recorded answer.
-    refused: Option<String>,
-}
-
-/// The arguments of the host tool of assertions.
-#[derive(Deserialize)]
-struct Assertion {
-    test: u64,
-    site: usize,
-    pass: bool,
-    expected: Option<String>,
-    actual: String,
-    context: Vec<String>,
-    message: Option<String>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The files that a test or a case names.
@@ -161,33 +104,46 @@ impl Benches {
     /// Creates an empty set. `coverage` counts the evaluated forms and branches of the programs under test, and `cancel` ends all
     /// evaluations.
     pub(super) fn new(coverage: Option<Arc<Collector>>, deployments: Deployments, cancel: Cancel) -> Benches {
-        Benches { made: HashMap::new(), deployments, shared: Shared { coverage, texts: Arc::default(), cancel } }
+        let shared = Shared { coverage, texts: Arc::default(), cancel };
+        Benches { engines: HashMap::new(), players: HashMap::new(), deployments, shared }
     }
 
-    /// Returns the engines for the files of a test.
+    /// Returns the engines and the answers for the files of a test.
     pub(super) fn of(&mut self, file: &Inputs, console: &Console) -> Result<Bench, Unusable> {
-        let key = (file.config.clone(), file.cassette.clone());
-        if let Some(made) = self.made.get(&key) {
-            return Ok(made.clone());
-        }
-        let frozen = file.config.as_deref().map(|config| self.deployments.open(config, console)).transpose()?;
-        let bench = Bench::new(file, frozen.as_deref(), self.shared.clone()).map_err(|failure| {
-            let files = frozen.map(|frozen| frozen.files.clone()).unwrap_or_default();
-            Unusable { failure, files }
-        })?;
-        // Without a cassette, messages name the file.
-        if file.cassette.is_some() {
-            self.made.insert(key, bench.clone());
-        }
-        Ok(bench)
+        let engines = self.engines(file.config.as_deref(), console)?;
+        let player =
+            self.player(file, engines.deployment).map_err(|failure| Unusable { failure, files: engines.config_files.clone() })?;
+        Ok(Bench { engines, player })
     }
-}
 
-impl Bench {
-    fn new(file: &Inputs, frozen: Option<&Frozen>, shared: Shared) -> Result<Bench, Failure> {
-        let deployment = frozen.map(|frozen| frozen.deployment);
-        let player = match (deployment, &file.cassette, &file.config) {
-            (Some(deployment), Some(path), Some(config)) => Some(cassette::open(path, config, deployment.catalog)?),
+    fn engines(&mut self, config: Option<&Path>, console: &Console) -> Result<Arc<Engines>, Unusable> {
+        let key = config.map(Path::to_owned);
+        if let Some(made) = self.engines.get(&key) {
+            return Ok(Arc::clone(made));
+        }
+        let frozen = config.map(|config| self.deployments.open(config, console)).transpose()?;
+        let deployment = frozen.as_deref().map(|frozen| frozen.deployment);
+        let (program_files, config_files) =
+            frozen.map(|frozen| (frozen.program_files.clone(), frozen.files.clone())).unwrap_or_default();
+        let made = match Engines::new(config, deployment, program_files, self.shared.clone()) {
+            Ok(engines) => Arc::new(Engines { config_files, ..engines }),
+            Err(failure) => return Err(Unusable { failure, files: config_files }),
+        };
+        self.engines.insert(key, Arc::clone(&made));
+        Ok(made)
+    }
+
+    fn player(&mut self, file: &Inputs, deployment: Option<&'static Deployment>) -> Result<Option<Arc<Player>>, Failure> {
+        Ok(match (deployment, &file.cassette, &file.config) {
+            (Some(deployment), Some(path), Some(config)) => {
+                let key = (config.clone(), path.clone());
+                if let Some(read) = self.players.get(&key) {
+                    return Ok(Some(Arc::clone(read)));
+                }
+                let read = cassette::open(path, config, deployment.catalog)?;
+                self.players.insert(key, Arc::clone(&read));
+                Some(read)
+            }
             (Some(deployment), None, _) => {
                 let name = format!("of {}, which names none,", file.path);
                 Some(Arc::new(Player::new(name, &Cassette::default(), deployment.catalog)))
@@ -199,23 +155,20 @@ impl Bench {
                 );
             }
             _ => None,
-        };
-        let (program_files, config_files) =
-            frozen.map(|frozen| (frozen.program_files.clone(), frozen.files.clone())).unwrap_or_default();
-        let bench = Bench::with_player(file, deployment, player.as_ref(), program_files, shared)?;
-        Ok(bench.with_config_files(config_files))
+        })
     }
+}
 
-    /// Makes the engines with given answers.
-    pub(super) fn with_player(
-        file: &Inputs,
+impl Engines {
+    /// Makes the engines of a config.
+    pub(super) fn new(
+        config: Option<&Path>,
         deployment: Option<&'static Deployment>,
-        player: Option<&Arc<Player>>,
         program_files: BTreeMap<String, PathBuf>,
         shared: Shared,
-    ) -> Result<Bench, Failure> {
+    ) -> Result<Engines, Failure> {
         let Shared { coverage, texts, cancel } = shared;
-        let running = Arc::new(Running { texts: Arc::clone(&texts), cancel, ..Running::default() });
+        let running = Arc::new(Running::new(Arc::clone(&texts), cancel));
         let engine = |tools: Vec<Tool>, limits, coverage: Option<Arc<Collector>>| {
             let mut builder = Engine::builder().limits(limits);
             if let Some(collector) = coverage {
@@ -225,10 +178,10 @@ impl Bench {
                 builder = builder.tool(tool);
             }
             if let Some(deployment) = deployment {
-                let config_dir = file.config.as_deref().map(folder).unwrap_or_default();
-                let interceptor = player.map(|player| CallLog { player: Arc::clone(player), running: Arc::clone(&running) });
+                let config_dir = config.map(folder).unwrap_or_default();
+                let interceptor = CallLog(Arc::clone(&running));
                 builder = builder.deployment(deployment).config_dir(config_dir).upstreams(move |settings| {
-                    settings.interceptor = interceptor.map(|interceptor| Arc::new(interceptor) as _);
+                    settings.interceptor = Some(Arc::new(interceptor));
                 });
             }
             builder.build().map_err(|error| Failure::new(format!("the tests cannot be run: {error}")))
@@ -242,38 +195,43 @@ impl Bench {
                 texts.distinct(program.source.into(), file);
             }
         }
-        Ok(Bench(Arc::new(Engines { tests, programs, checked, running, program_files, config_files: Vec::new() })))
+        Ok(Engines { deployment, tests, programs, checked, running, program_files, config_files: Vec::new() })
     }
+}
 
-    fn with_config_files(mut self, files: Vec<PathBuf>) -> Bench {
-        if let Some(engines) = Arc::get_mut(&mut self.0) {
-            engines.config_files = files;
-        }
-        self
+impl Bench {
+    /// Returns a bench with given answers.
+    pub(super) fn new(engines: &Arc<Engines>, player: Player) -> Bench {
+        Bench { engines: Arc::clone(engines), player: Some(Arc::new(player)) }
     }
 
     /// Returns the files from which the deployment was made: the config, OpenAPI documents, stored programs and the lock file.
     pub(super) fn config_files(&self) -> &[PathBuf] {
-        &self.0.config_files
+        &self.engines.config_files
     }
 
     /// Returns the engine of programs under test.
     pub(super) fn programs(&self) -> &Engine {
-        &self.0.programs
+        &self.engines.programs
     }
 
     /// Returns the engine of programs that run with other answers. Its limits do not depend on time.
     pub(super) fn checked(&self) -> &Engine {
-        &self.0.checked
+        &self.engines.checked
     }
 
     pub(super) fn running(&self) -> &Running {
-        &self.0.running
+        &self.engines.running
+    }
+
+    /// Returns the recorded answers.
+    pub(super) fn player(&self) -> Option<&Arc<Player>> {
+        self.player.as_ref()
     }
 
     /// Returns whether a signal has cancelled the evaluations of all tests.
     pub(super) fn is_interrupted(&self) -> bool {
-        self.0.running.cancel.is_cancelled()
+        self.running().cancel().is_cancelled()
     }
 
     /// Returns a program that a test has run, or `None` if its text cannot be read.
@@ -281,33 +239,32 @@ impl Bench {
         let Some(path) = &run.path else {
             return self.stored_programs().find(|program| program.name == run.name);
         };
-        let text = self.0.running.source(path.clone()).ok()?;
+        let text = self.running().source(path.clone()).ok()?;
         Some(ProgramText { name: run.name.clone(), file: path.clone(), text })
     }
 
     /// Returns the stored programs of the config.
     pub(super) fn stored_programs(&self) -> impl Iterator<Item = ProgramText> {
-        self.0.programs.programs().iter().map(|program| {
-            let file = self.0.program_files.get(program.name).cloned().unwrap_or_else(|| program.name.into());
+        self.programs().programs().iter().map(|program| {
+            let file = self.engines.program_files.get(program.name).cloned().unwrap_or_else(|| program.name.into());
             ProgramText { name: program.name.to_owned(), file, text: program.source.into() }
         })
     }
 
     /// Returns the path of a program for reports.
     pub(super) fn program_file(&self, run: &ProgramRun) -> String {
-        let path = run.path.as_ref().or_else(|| self.0.program_files.get(&run.name));
+        let path = run.path.as_ref().or_else(|| self.engines.program_files.get(&run.name));
         path.map_or_else(|| run.name.clone(), |path| path.display().to_string())
     }
 
     /// Runs a test of a file.
     pub(super) fn run(&self, file: &TestFile, test: usize) -> TestOutcome {
         let started = Instant::now();
-        let Engines { tests, running, .. } = &*self.0;
-        let id = running.next.fetch_add(1, Ordering::Relaxed);
-        lock(&running.tests).insert(id, Log { file: (&file.path).into(), ..Log::default() });
+        let running = self.running();
+        let id = running.begin_test(Path::new(&file.path), self.player());
         let request = Request::new(file.program(test, id)).on_behalf_of(OWNER, id);
-        let answer = tests.run(request.cancel(running.cancel.clone()));
-        let Log { assertions, calls, programs, .. } = lock(&running.tests).remove(&id).unwrap_or_default();
+        let answer = self.engines.tests.run(request.cancel(running.cancel()));
+        let Log { assertions, calls, programs, .. } = running.end_test(id);
         let count = assertions.len();
         let failures =
             assertions.into_iter().filter(|assertion| !assertion.pass).map(|assertion| assertion.failed(file)).collect();
@@ -324,106 +281,5 @@ impl Bench {
             duration: started.elapsed(),
             is_interrupted: false,
         }
-    }
-}
-
-impl Assertion {
-    fn failed(self, file: &TestFile) -> FailedAssertion {
-        let (line, form) = file.sites.get(self.site).map_or((1, String::new()), |site| (site.line, site.form.clone()));
-        let expected = self.expected.unwrap_or_else(|| form.clone());
-        let Assertion { context, message, actual, .. } = self;
-        let failed = FailedAssertion { line, form, context, message, expected, actual, differences: Vec::new() }.compared();
-        FailedAssertion { expected: shortened(&failed.expected), actual: shortened(&failed.actual), ..failed }
-    }
-}
-
-/// Returns the host tools of tests.
-fn tools(running: &Arc<Running>, programs: &Arc<Engine>) -> Result<Vec<Tool>, Failure> {
-    let log = Arc::clone(running);
-    let signature =
-        "(test :int, site :int, pass :bool, expected :string?, actual :string, context [:string], message :string?) -> :bool";
-    let assert = Tool::new_async(ASSERT, signature, move |args: Args| {
-        let log = Arc::clone(&log);
-        async move {
-            let assertion: Assertion = args.parse()?;
-            let is_passed = assertion.pass;
-            if let Some(test) = lock(&log.tests).get_mut(&assertion.test) {
-                test.assertions.push(assertion);
-            }
-            Ok(is_passed)
-        }
-    });
-    let (running, programs) = (Arc::clone(running), Arc::clone(programs));
-    let run = Tool::new_async(RUN, "(test :int, program :string, args :string, caught :bool) -> :any", move |args: Args| {
-        let (running, programs) = (Arc::clone(&running), Arc::clone(&programs));
-        async move { run_program(&running, &programs, args.parse()?).await }
-    });
-    let failed = |error| Failure::new(format!("the tests cannot be run: {error}"));
-    Ok(vec![assert.map_err(failed)?, run.map_err(failed)?])
-}
-
-impl Running {
-    /// Returns what ends an evaluation.
-    pub(super) fn cancel(&self) -> Cancel {
-        self.cancel.clone()
-    }
-
-    /// Adds a call to the log of a test.
-    pub(super) fn add_call(&self, test: u64, call: String) {
-        if let Some(test) = lock(&self.tests).get_mut(&test) {
-            test.calls.push(call);
-        }
-    }
-
-    /// Notes that a test made a call without a recorded answer.
-    pub(super) fn refuse_call(&self, test: u64, message: String) {
-        if let Some(test) = lock(&self.tests).get_mut(&test) {
-            test.refused = Some(message);
-        }
-    }
-
-    /// Adds a program to those that a test has run.
-    pub(super) fn add_program(&self, test: u64, program: ProgramRun) {
-        if let Some(test) = lock(&self.tests).get_mut(&test).filter(|test| !test.programs.contains(&program)) {
-            test.programs.push(program);
-        }
-    }
-
-    /// Returns the file of a test.
-    pub(super) fn test_file(&self, test: u64) -> PathBuf {
-        lock(&self.tests).get(&test).map(|test| test.file.clone()).unwrap_or_default()
-    }
-
-    /// Begins a run of a program with changed answers. Returns its number.
-    pub(super) fn begin_replay(&self, injection: Arc<Injection>) -> u64 {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
-        lock(&self.replays).insert(id, injection);
-        id
-    }
-
-    /// Ends a run of a program with changed answers.
-    pub(super) fn end_replay(&self, id: u64) {
-        lock(&self.replays).remove(&id);
-    }
-
-    /// Returns the changed answers of a run, if it has some.
-    pub(super) fn replay(&self, id: u64) -> Option<Arc<Injection>> {
-        lock(&self.replays).get(&id).cloned()
-    }
-
-    /// Returns the message about the last call of a test without a recorded answer.
-    pub(super) fn refusal(&self, test: u64) -> Option<String> {
-        lock(&self.tests).get(&test)?.refused.clone()
-    }
-
-    /// Returns the text of a program file, which is read once.
-    pub(super) fn source(&self, path: PathBuf) -> Result<Arc<str>, String> {
-        if let Some(known) = lock(&self.sources).get(&path) {
-            return Ok(Arc::clone(known));
-        }
-        let text: Arc<str> = load::read_text(&path).map_err(|failure| failure.to_string())?.into();
-        let text = self.texts.distinct(text, &path);
-        lock(&self.sources).insert(path, Arc::clone(&text));
-        Ok(text)
     }
 }

@@ -4,56 +4,61 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptc_compiler::serve::cassette::Player;
+use ptc_lisp::ErrorKind;
+use ptc_lisp::host::Fault;
 use ptc_runtime::schedule::ClientKey;
 use ptc_runtime::upstream::UpstreamError;
 use ptc_runtime::upstream::intercept::{CallAnswer, InterceptedCall, Interception, Interceptor, ProgramInterceptor};
 use ptc_text::truncate_utf8;
 
-use super::bench::Running;
 use super::injection::Injection;
+use super::running::{RunAnswers, Running};
 
 /// Maximum bytes of the arguments of a call in a report.
 const MAX_ARGUMENTS: usize = 200;
 
-/// A player whose calls are noted.
-pub(super) struct CallLog {
-    pub(super) player: Arc<Player>,
-    pub(super) running: Arc<Running>,
-}
+/// Answers the calls of each evaluation from its cassette, and notes them.
+pub(super) struct CallLog(pub(super) Arc<Running>);
 
 /// The calls of one evaluation.
 struct Calls {
-    playback: Arc<dyn ProgramInterceptor>,
+    /// The recorded answers. `None` if the evaluation has ended.
+    playback: Option<Arc<dyn ProgramInterceptor>>,
     running: Arc<Running>,
     test: u64,
-    /// The changed answers.
-    replay: Option<Arc<Injection>>,
+    /// Changes the answers.
+    injection: Option<Arc<Injection>>,
 }
 
 impl fmt::Debug for CallLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.player.fmt(f)
+        f.write_str("CallLog")
     }
 }
 
 impl Interceptor for CallLog {
     fn is_offline(&self) -> bool {
-        self.player.is_offline()
+        true
     }
 
     fn begin(&self, client_key: &ClientKey) -> Arc<dyn ProgramInterceptor> {
-        let (playback, running) = (self.player.begin(client_key), Arc::clone(&self.running));
-        let replay = running.replay(client_key.session);
-        Arc::new(Calls { playback, running, test: client_key.session, replay })
+        let running = Arc::clone(&self.0);
+        let (playback, injection) = match running.answers(client_key.session) {
+            Some(RunAnswers { player, injection }) => (Some(player.begin(client_key)), injection),
+            None => (None, None),
+        };
+        Arc::new(Calls { playback, running, test: client_key.session, injection })
     }
 }
 
 impl ProgramInterceptor for Calls {
     fn answer(&self, call: &InterceptedCall) -> Interception {
-        let interception = self.playback.answer(call);
-        if let Some(replay) = &self.replay {
-            return replay.answer(call, interception);
+        let Some(playback) = &self.playback else {
+            return Interception::Refuse(Fault::new(ErrorKind::ToolError, "the test has ended".to_owned()));
+        };
+        let interception = playback.answer(call);
+        if let Some(injection) = &self.injection {
+            return injection.answer(call, interception);
         }
         let outcome = match &interception {
             Interception::Answer(Ok(_)) | Interception::AnswerAfter(_, Ok(_)) => "ok",
@@ -71,6 +76,8 @@ impl ProgramInterceptor for Calls {
     }
 
     fn observe(&self, call: &InterceptedCall, outcome: Result<&CallAnswer, &UpstreamError>, took: Duration) {
-        self.playback.observe(call, outcome, took);
+        if let Some(playback) = &self.playback {
+            playback.observe(call, outcome, took);
+        }
     }
 }

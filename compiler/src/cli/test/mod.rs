@@ -7,7 +7,8 @@
 //! | `cases` | reads and runs files with cases; `expected_calls`: compares the calls of a program with those that are expected |
 //! | `expand` | turns the forms of `clojure.test` into PTC-Lisp |
 //! | `edn` | the values in texts of programs |
-//! | `bench` | the engines that run tests and programs, for each config and cassette |
+//! | `bench` | the engines that run tests and programs, and the answers of each cassette |
+//! | `running` | what the tests that are running report, and with which answers they run |
 //! | `program_run` | runs the programs under test |
 //! | `calls` | the calls of each test |
 //! | `injection` | changed answers of one run |
@@ -41,6 +42,7 @@ mod interrupt;
 mod outcome;
 mod program_run;
 pub(crate) mod report;
+mod running;
 pub(crate) mod upgrade;
 mod watch;
 

@@ -12,10 +12,11 @@ use ptc_runtime::evaluation::Failure as ProgramFailure;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::bench::{Bench, OWNER, Running};
+use super::bench::{Bench, OWNER};
 use super::edn::Edn;
 use super::expand::RUN;
 use super::injection::Injection;
+use super::running::Running;
 
 /// The arguments of the host tool that runs a program.
 #[derive(Deserialize)]
@@ -95,9 +96,9 @@ impl Bench {
         if let Some(schema) = schema {
             request = request.output_schema(schema);
         }
-        let id = self.running().begin_replay(injection);
+        let id = self.running().begin_run(self.player(), Some(injection));
         let answer = engine.run(request.on_behalf_of(OWNER, id).cancel(self.running().cancel()));
-        self.running().end_replay(id);
+        self.running().end_run(id);
         Ok(answer)
     }
 

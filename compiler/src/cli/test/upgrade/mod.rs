@@ -28,7 +28,7 @@ use ptc_compiler::lower;
 use ptc_compiler::serve::cassette::{Cassette, Player};
 use ptc_lisp::ErrorKind;
 
-use super::bench::{Bench, Inputs, Shared};
+use super::bench::{Bench, Engines, Inputs, Shared};
 use super::cases::CaseFile;
 use super::checks::{Weakness, adapted};
 use super::discover;
@@ -53,6 +53,12 @@ pub(crate) struct Upgrade<'a> {
     pub(crate) program_files: BTreeMap<String, PathBuf>,
 }
 
+/// The engines of both catalogs.
+struct BothEngines {
+    old: Arc<Engines>,
+    new: Arc<Engines>,
+}
+
 impl Upgrade<'_> {
     /// Runs the programs of tests. `paths` are files and folders with tests. If there are none, those in the folder of the config and
     /// below it are used.
@@ -64,6 +70,13 @@ impl Upgrade<'_> {
         let beside = [folder(self.config)];
         let found = discover::files(if paths.is_empty() { &beside } else { paths })?.files;
         let mut effects = Effects::default();
+        if found.is_empty() {
+            return Ok(effects);
+        }
+        let engines = |deployment| {
+            Engines::new(Some(self.config), Some(deployment), self.program_files.clone(), Shared::default()).map(Arc::new)
+        };
+        let engines = BothEngines { old: engines(self.old)?, new: engines(self.new)? };
         for path in found {
             let name = path.display().to_string();
             let text = match load::read_text(&path) {
@@ -78,7 +91,8 @@ impl Upgrade<'_> {
             let read = if name.ends_with(discover::CASES) {
                 CaseFile::read(&path, &text).map(|file| {
                     file.cases.iter().try_for_each(|(line, case)| {
-                        self.compare(&file.inputs(case), &text, *line, &Subject::Case(&file, *line, case), &mut effects)
+                        let subject = Subject::Case(&file, *line, case);
+                        self.compare(&engines, &file.inputs(case), &text, *line, &subject, &mut effects)
                     })
                 })
             } else {
@@ -89,7 +103,7 @@ impl Upgrade<'_> {
                             Ok(())
                         }
                         // The config and the cassette are those of the namespace.
-                        None => self.compare(&file.inputs(), &text, 1, &Subject::Test(&file, at), &mut effects),
+                        None => self.compare(&engines, &file.inputs(), &text, 1, &Subject::Test(&file, at), &mut effects),
                     })
                 })
             };
@@ -105,6 +119,7 @@ impl Upgrade<'_> {
     /// its config and its cassette.
     fn compare(
         &self,
+        engines: &BothEngines,
         inputs: &Inputs,
         text: &str,
         line: usize,
@@ -123,10 +138,11 @@ impl Upgrade<'_> {
         }
         let name = cassette.display().to_string();
         let read = crate::cassette::read(cassette, self.config, self.old.catalog);
-        let bench = |deployment: &'static Deployment, cassette: &Cassette| {
-            let player = Arc::new(Player::new(name.clone(), cassette, deployment.catalog));
-            Bench::with_player(inputs, Some(deployment), Some(&player), self.program_files.clone(), Shared::default())
+        let bench_of = |engines, deployment: &'static Deployment, cassette: &Cassette| {
+            Bench::new(engines, Player::new(name.clone(), cassette, deployment.catalog))
         };
+        let old_bench = |cassette: &Cassette| bench_of(&engines.old, self.old, cassette);
+        let new_bench = |cassette: &Cassette| bench_of(&engines.new, self.new, cassette);
         let run = |bench: &Bench| TestRun { inputs: inputs.clone(), subject: subject.clone(), bench: bench.clone() }.run();
         let recorded = match read {
             Ok(recorded) => recorded,
@@ -134,7 +150,7 @@ impl Upgrade<'_> {
                 let (reason, hint) = failure.into_parts();
                 effects.add_unusable(UnusableTests { hint, ..unusable(reason) });
                 // Without answers, the test still shows which programs it runs.
-                let bench = bench(self.old, &Cassette::default())?;
+                let bench = old_bench(&Cassette::default());
                 let ran = run(&bench);
                 for program in &ran.programs {
                     effects.add(Self::untested(&bench, program, test_place(&ran, inputs, text)));
@@ -142,20 +158,20 @@ impl Upgrade<'_> {
                 return Ok(());
             }
         };
-        let old_bench = bench(self.old, &recorded)?;
+        let former = old_bench(&recorded);
         let (recorded, altered) = self.adapted(recorded);
-        let new_bench = bench(self.new, &recorded)?;
+        let current = new_bench(&recorded);
         let mut weakened = Vec::new();
         for weakness in Weakness::ALL {
             let (recorded, places) = self.weakened(recorded.clone(), weakness);
             if !places.is_empty() {
-                weakened.push((bench(self.new, &recorded)?, places));
+                weakened.push((new_bench(&recorded), places));
             }
         }
-        let (before, after) = (run(&old_bench), run(&new_bench));
+        let (before, after) = (run(&former), run(&current));
         for program in &before.programs {
-            let (was, is) = (Replay::of(&old_bench, program), Replay::of(&new_bench, program));
-            let base = Self::untested(&old_bench, program, test_place(&after, inputs, text));
+            let (was, is) = (Replay::of(&former, program), Replay::of(&current, program));
+            let base = Self::untested(&former, program, test_place(&after, inputs, text));
             let sites = call_sites(&base.source, [self.old.catalog, self.new.catalog]);
             let refused = self.refused(&sites, &was, &is);
             let (cause, tools) = match refused {
