@@ -2,28 +2,27 @@
 
 mod authorization;
 mod budget;
+mod in_progress;
 #[cfg(feature = "interception")]
 mod interception;
 mod listing;
+mod make;
 mod misspelt;
 mod notes;
 mod pages;
+mod prepare;
 mod records;
 mod reply;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use litemap::LiteMap;
-#[cfg(feature = "http")]
-use ptc_catalog::Transport;
-use ptc_catalog::Upstream;
 use ptc_check::paging::UnreadPages;
-use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, PendingReply, Reply};
+use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, PendingReply};
 use ptc_lisp::limits::Cancel;
 use ptc_lisp::list_uses::TrackedList;
 use ptc_lisp::{ErrorKind, Value};
@@ -33,24 +32,20 @@ use tokio::sync::oneshot;
 use self::budget::Budget;
 use self::misspelt::Misspelt;
 pub use self::notes::nothing_written;
+use self::prepare::{Ready, Refusal, encode};
 use self::records::Records;
 pub(crate) use self::records::Writes;
-use self::reply::{clean, failed, with_head};
+use self::reply::failed;
 use super::Upstreams;
 use super::access::{Access, CallDecisions};
 use super::arguments::Bounds;
 use super::call_limiter::CallingProgram;
-use super::call_rules::CallRules;
-use super::caller_token::{self, CallerToken};
+use super::caller_token::CallerToken;
+use super::fault::excerpt;
 #[cfg(feature = "interception")]
-use super::dispatch::Answered;
-use super::dispatch::{EncodedCall, UpstreamConnection};
-use super::fault::{Reason, UpstreamError, excerpt};
-#[cfg(feature = "interception")]
-use super::intercept::{self, InterceptedCall, Interception, ProgramInterceptor};
-use super::offload::offload;
+use super::intercept::ProgramInterceptor;
 use super::record::{CallRecord, CallReport};
-use super::request::{self, Call};
+use super::request;
 use super::response_budget;
 use super::stage::{self, Progress};
 use crate::discovery;
@@ -59,8 +54,6 @@ use ptc_secrets::Redactor;
 
 /// Maximum bytes of the name of an unknown tool in a record, and maximum bytes of the name that are redacted.
 const MAX_RECORDED_NAME: usize = 200;
-/// Maximum delay after which a call that was answered with 429 is repeated.
-const MAX_RETRY_DELAY: Duration = Duration::from_secs(2);
 const MAX_REDACTED_NAME: usize = 64 * 1024;
 
 /// Limits of waits of an evaluation outside calls, such as for an upstream's list of tools, and of its share of the upstreams.
@@ -104,53 +97,8 @@ struct Shared {
     interceptor: Option<Arc<dyn ProgramInterceptor>>,
 }
 
-/// A call in progress, for the number of programs that wait for its upstream.
-struct CallInProgress<'s> {
-    shared: &'s Shared,
-    upstream: &'static str,
-}
-
-impl Drop for CallInProgress<'_> {
-    fn drop(&mut self) {
-        let mut calling = self.shared.calling();
-        if let Some((calls, _)) = calling.get_mut(self.upstream) {
-            *calls -= 1;
-            if *calls == 0 {
-                calling.remove(self.upstream);
-            }
-        }
-    }
-}
-
-/// A call that is ready to be made.
-struct Ready {
-    connection: Arc<UpstreamConnection>,
-    known: &'static Upstream,
-    encoded: EncodedCall,
-    rules: CallRules,
-    entry: usize,
-    /// Receives the `Link` header of the answer, if it is needed.
-    link_header: Option<LinkHeader>,
-    /// The call in the form that the interceptor of the program receives, if there is one.
-    #[cfg(feature = "interception")]
-    intercepted: Option<InterceptedCall>,
-}
-
 /// The `Link` header of an answer, once there is one.
 type LinkHeader = Arc<OnceLock<String>>;
-
-/// Maximum number of calls that are recorded although the program may not make them.
-const MAX_REFUSED_RECORDS: u64 = 1000;
-
-/// Why a call cannot be made.
-enum Refusal {
-    /// The call is invalid.
-    Program(Fault),
-    /// The call is valid, but fails for another reason.
-    World(Reply),
-    /// The caller may not make the call, which is recorded.
-    Denied(Fault),
-}
 
 impl ProgramHost {
     pub(super) fn new(upstreams: Arc<Upstreams>, limits: WaitLimits) -> ProgramHost {
@@ -241,184 +189,14 @@ impl ProgramHost {
 }
 
 impl Shared {
-    fn exhausted(&self) -> UpstreamError {
-        let message = format!("this program has made its {} upstream calls; fetch more with each call", self.calls.total);
-        UpstreamError::new(Reason::CapExhausted, message)
-    }
-
-    fn writes_exhausted(&self) -> UpstreamError {
-        let most = self.writes.total;
-        let message = format!("this program has made its {most} writes (--max-writes-per-program); this write was not sent");
-        UpstreamError::new(Reason::CapExhausted, message)
-    }
-
     /// Returns the limits for encoding arguments.
     fn bounds(&self) -> Bounds {
         let account = self.account.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Bounds { deadline: self.limits.deadline, cancel: self.limits.cancel.clone(), account }
     }
-}
 
-impl Shared {
     fn lock_unread_pages(&self) -> MutexGuard<'_, UnreadPages> {
         self.unread_pages.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn calling(&self) -> MutexGuard<'_, LiteMap<&'static str, (usize, CallingProgram)>> {
-        self.calling.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Counts a call to an upstream. The programs that wait for one upstream may hold at most 80 % of the programs in flight,
-    /// unless it is the only one.
-    fn under_way(&self, connection: &UpstreamConnection) -> Result<CallInProgress<'_>, UpstreamError> {
-        let upstream = connection.upstream().name;
-        let share = self.limits.most_in_flight.filter(|_| self.upstreams.connections.len() > 1);
-        let mut calling = self.calling();
-        if let Some((calls, _)) = calling.get_mut(upstream) {
-            *calls += 1;
-        } else {
-            let most = share.map_or(usize::MAX, |most| (most * 4 / 5).max(1));
-            calling.insert(upstream, (1, connection.limiter().admit_program(upstream, most)?));
-        }
-        Ok(CallInProgress { shared: self, upstream })
-    }
-
-    /// Validates and encodes a call. `begun` is the index of its record, if there is one already.
-    fn prepare(&self, request: &Value, progress: &Progress, begun: Option<usize>) -> Result<Ready, Refusal> {
-        let bounds = self.bounds();
-        let call = request::read(self.catalog(), request, &bounds).map_err(Refusal::Program)?;
-        let rules = CallRules::new(call.upstream, call.tool);
-        let encoded = encode(&call, &bounds).map_err(Refusal::Program)?;
-        #[cfg(feature = "interception")]
-        let intercepted = match &self.interceptor {
-            Some(_) => Some(interception::intercepted(&call, &bounds, &self.upstreams.redactor).map_err(Refusal::Program)?),
-            None => None,
-        };
-        self.misspelt.see(&call);
-        let start = || self.records.start(call.upstream, Cow::Borrowed(call.tool.name), progress.clone());
-        // A program that calls on after its last call would fill the memory with records of refused calls.
-        let are_many = self.calls.refused.load(Ordering::Relaxed) >= MAX_REFUSED_RECORDS;
-        if are_many && begun.is_none() && !self.calls.take() {
-            return Err(Refusal::World(failed(self.exhausted())));
-        }
-        let entry = begun.unwrap_or_else(start);
-        let fail = |fault: UpstreamError| {
-            self.records.fail(entry, &fault);
-            Refusal::World(failed(fault))
-        };
-        // A call that the policy refuses counts too, since records of refused calls would otherwise fill the memory.
-        if !self.calls.take() {
-            return Err(fail(self.exhausted()));
-        }
-        self.decide(&call, entry)?;
-        if rules.is_write && !self.writes.take() {
-            return Err(fail(self.writes_exhausted()));
-        }
-        self.records.set_effect(entry, rules);
-        let connection = self.upstreams.connection(call.upstream.name).cloned();
-        let connection = connection.ok_or_else(|| fail(UpstreamError::unavailable("the upstream has no connection")))?;
-        Ok(Ready {
-            connection,
-            known: call.upstream,
-            encoded,
-            rules,
-            entry,
-            link_header: None,
-            #[cfg(feature = "interception")]
-            intercepted,
-        })
-    }
-
-    /// Makes a call on behalf of the caller.
-    async fn make(&self, ready: Ready, abandoned: &mut oneshot::Receiver<()>) -> Reply {
-        caller_token::scope(self.limits.caller.clone(), self.make_here(ready, abandoned)).await
-    }
-
-    async fn make_here(&self, ready: Ready, abandoned: &mut oneshot::Receiver<()>) -> Reply {
-        let (upstreams, entry) = (&self.upstreams, ready.entry);
-        let WaitLimits { client_key, .. } = &self.limits;
-        #[cfg(feature = "interception")]
-        let intercepted = match self.intercept(&ready) {
-            Interception::Refuse(fault) => {
-                self.records.fail(entry, &UpstreamError::unavailable(fault.message.clone()));
-                return Reply::Refused(fault);
-            }
-            Interception::Answer(answer) => {
-                intercept::enter_stage(&answer);
-                Some((Duration::ZERO, answer.map(Answered::intercepted)))
-            }
-            Interception::AnswerAfter(delay, answer) => {
-                intercept::enter_stage(&answer);
-                Some((delay, answer.map(Answered::intercepted)))
-            }
-            Interception::PassOn => None,
-        };
-        #[cfg(feature = "interception")]
-        let mut ready = ready;
-        #[cfg(feature = "interception")]
-        let observed = ready.intercepted.take();
-        let call = async {
-            #[cfg(feature = "interception")]
-            if let Some((delay, answer)) = intercepted {
-                if !delay.is_zero() {
-                    tokio::time::sleep(delay).await;
-                }
-                return answer;
-            }
-            #[cfg(feature = "interception")]
-            let started = Instant::now();
-            let _under_way = self.under_way(&ready.connection)?;
-            let Ready { connection, known, encoded, rules, .. } = &ready;
-            let send = || connection.call(known, encoded, *rules, client_key, &upstreams.secrets, &upstreams.settings);
-            let mut answer = send().await;
-            if let Some(delay) = answer.as_ref().err().and_then(|fault| self.delay_before_retry(&ready, fault)) {
-                tokio::time::sleep(delay).await;
-                answer = send().await.map_err(|fault| retried(&fault, delay));
-            }
-            #[cfg(feature = "interception")]
-            if let (Some(interceptor), Some(call)) = (&self.interceptor, observed) {
-                let redactor = caller_token::redactor().unwrap_or_else(|| upstreams.redactor.clone());
-                answer = intercept::observe(Arc::clone(interceptor), call, answer, started.elapsed(), redactor).await;
-            }
-            answer
-        };
-        let outcome = tokio::select! {
-            // Dropping the call cancels it at the upstream.
-            Ok(()) = abandoned => Err(stopped_waiting()),
-            outcome = call => outcome,
-        };
-        match outcome {
-            Ok(answered) => {
-                let redactor = caller_token::redactor().unwrap_or_else(|| upstreams.redactor.clone());
-                if let (Some(wanted), Some(header)) = (&ready.link_header, &answered.link_header) {
-                    let _ = wanted.set(redactor.redact_str(header).into_owned());
-                }
-                let (payload, head) = (answered.payload, answered.head);
-                let cleaned = match response_budget::reserve(payload.len() as u64) {
-                    Ok(()) => offload(payload.len(), move || clean(&redactor, payload)).await,
-                    Err(fault) => Err(fault),
-                };
-                let (reply, bytes) = cleaned.unwrap_or_else(|fault| (failed(fault), 0));
-                self.records.succeed(entry, bytes, answered.http_status);
-                with_head(reply, head)
-            }
-            Err(fault) => {
-                if fault.reason == Reason::Timeout {
-                    ready.connection.pacer().turn().await;
-                }
-                let fault = upstreams.clean(fault);
-                self.records.fail(entry, &fault);
-                failed(fault)
-            }
-        }
-    }
-
-    /// Returns the delay before a call that was answered with 429 is repeated. The call must be read-only, the requested delay
-    /// short, and the program must run for longer than that.
-    fn delay_before_retry(&self, ready: &Ready, fault: &UpstreamError) -> Option<Duration> {
-        let delay = fault.retry_after.filter(|delay| *delay <= MAX_RETRY_DELAY && ready.rules.is_read)?;
-        let is_in_time = |deadline: Instant| Instant::now().checked_add(delay).is_some_and(|then| then < deadline);
-        self.limits.deadline.is_none_or(is_in_time).then_some(delay)
     }
 }
 
@@ -552,32 +330,9 @@ fn spawn<F: Future<Output = ()> + Send + 'static>(runtime: &Handle, task: impl F
     runtime.spawn(async move { Box::pin(task()).await });
 }
 
-/// Encodes the call for its transport.
-fn encode(call: &Call<'_>, bounds: &Bounds) -> Result<EncodedCall, Fault> {
-    #[cfg(feature = "http")]
-    if let (Transport::OpenApi(spec), Some(operation)) = (&call.upstream.transport, call.tool.operation) {
-        let args = call.args.iter().map(|(name, value)| (*name, &**value)).collect();
-        let rules = CallRules::new(call.upstream, call.tool);
-        let encoded = super::openapi::encode(spec, operation, rules, args, call.options, bounds);
-        let encoded = encoded.map_err(|why| request::refused(call.upstream, call.tool, why))?;
-        return Ok(EncodedCall::Operation(Box::new(encoded)));
-    }
-    Ok(EncodedCall::Mcp { tool: call.tool.name, arguments: request::encode(call, bounds)? })
-}
-
 /// Returns the name of an unknown tool for a record, redacted, and truncated.
 fn recorded(redactor: &Redactor, tool: &str) -> String {
     // The redacted part is longer than the recorded one, so that a secret across the end of the latter is recognised.
     let redacted = redactor.redact_str(tool.get(..tool.floor_char_boundary(MAX_REDACTED_NAME)).unwrap_or_default());
     excerpt(&redacted, MAX_RECORDED_NAME).into_owned()
-}
-
-/// Creates the error of a call that was sent twice.
-fn retried(fault: &UpstreamError, delay: Duration) -> UpstreamError {
-    let message = format!("{} (retried once after {} ms, as the first answer requested)", fault.message, delay.as_millis());
-    UpstreamError { message: message.into(), ..fault.clone() }
-}
-
-fn stopped_waiting() -> UpstreamError {
-    UpstreamError::timeout(format!("the program stopped while {}", stage::reached().described()))
 }

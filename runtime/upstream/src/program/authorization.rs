@@ -7,7 +7,8 @@ use ptc_catalog::Catalog;
 use ptc_lisp::Value;
 use ptc_lisp::host::Fault;
 
-use super::{Refusal, Shared, failed, recorded};
+use super::prepare::Refusal;
+use super::{Shared, failed, recorded};
 use crate::access::{Denial, Refused};
 use crate::fault::{Reason, UpstreamError};
 use crate::request::Call;

@@ -3,7 +3,8 @@
 use ptc_lisp::host::Fault;
 use ptc_secrets::Redactor;
 
-use super::{Ready, Shared};
+use super::Shared;
+use super::prepare::Ready;
 use crate::arguments::Bounds;
 use crate::intercept::{InterceptedCall, Interception};
 use crate::request::{self, Call};

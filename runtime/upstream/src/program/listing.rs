@@ -9,7 +9,8 @@ use ptc_lisp::interrupt::Interrupt;
 use ptc_lisp::{Value, fiber};
 use tokio::sync::oneshot;
 
-use super::{LinkHeader, Ready, Refusal, Shared, failed};
+use super::prepare::{Ready, Refusal};
+use super::{LinkHeader, Shared, failed};
 use crate::fault::UpstreamError;
 use crate::offload::offload;
 use crate::stage::{self, Progress, Stage};
