@@ -1,26 +1,22 @@
 //! Dispatches the methods of the protocol.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock};
 
-use ptc_catalog::{Deployment, StoredProgram, Transport};
+use ptc_catalog::Deployment;
 use ptc_check::CalledTool;
 
 use super::caller::{Answer, Caller, ResponseSink};
 use super::identity::Identity;
 #[cfg(feature = "agentic")]
-use crate::agentic::{self, Planner};
+use crate::agentic::Planner;
 use crate::build_info;
 use crate::diagnostics::Diagnostics;
-use crate::diagnostics::counters::{Gauge, Labelled};
 use crate::fibers::Fibers;
 use crate::schedule::Scheduler;
 use crate::secrets::Redactor;
 use crate::session::Sessions;
 use crate::settings::Settings;
-use crate::tools_list;
 use crate::upstream::access::{Access, PolicyEvaluator, Subject};
 use ptc_engine::evaluation::Evaluator;
 use ptc_engine::protocol::message::{self, Message, Params};
@@ -36,10 +32,7 @@ pub const SERVER_NAME: &str = "ptc_lisp";
 
 /// Time in ms for which a client of the stateless era may cache the tool list. The list does not change as long as the binary is
 /// the same.
-const TTL_MS: u64 = 3_600_000;
-
-/// Maximum number of lists of tools that are kept, of callers who see different catalogs.
-const MAX_TOOL_LISTS: usize = 64;
+pub(super) const TTL_MS: u64 = 3_600_000;
 
 /// State that all clients of a process share.
 pub struct Server {
@@ -50,11 +43,11 @@ pub struct Server {
     /// Runs programs and tasks.
     pub(super) fibers: Arc<Fibers>,
     pub(super) scheduler: Arc<Scheduler>,
-    tools: OnceLock<String>,
+    pub(super) tools: OnceLock<String>,
     /// The tools that callers see with a policy, by the address of their catalog, which is never freed.
-    restricted_tools: Mutex<Vec<(usize, Arc<str>)>>,
+    pub(super) restricted_tools: Mutex<Vec<(usize, Arc<str>)>>,
     /// The tools that each stored program may call, once a caller with a policy needs them.
-    called_tools: OnceLock<Vec<Option<BTreeSet<CalledTool>>>>,
+    pub(super) called_tools: OnceLock<Vec<Option<BTreeSet<CalledTool>>>>,
     pub(super) sessions: Option<Arc<Sessions>>,
     pub(super) diagnostics: Option<Arc<Diagnostics>>,
     pub(super) policy: Option<Arc<dyn PolicyEvaluator>>,
@@ -131,7 +124,7 @@ impl Server {
         self.access_of(&caller.identity)
     }
 
-    fn access_of(&self, identity: &Identity) -> Option<Arc<dyn Access>> {
+    pub(super) fn access_of(&self, identity: &Identity) -> Option<Arc<dyn Access>> {
         let Identity { owner, scopes, claims, .. } = identity;
         self.policy.as_ref().map(|policy| policy.access(Subject { owner: &owner.id, scopes, claims }))
     }
@@ -162,112 +155,6 @@ impl Server {
     /// Whether diagnostics are on.
     pub fn is_watched(&self) -> bool {
         self.diagnostics.is_some()
-    }
-
-    /// Returns the metrics together with those of the transport. Returns `None` if calls are not counted. If a policy restricts `reader`,
-    /// samples of other upstreams and stored programs than those that it may call are omitted; totals without such a label are not.
-    pub fn metrics(&self, transport: &[Gauge], reader: Option<&Identity>) -> Option<String> {
-        let diagnostics = self.diagnostics.as_ref().filter(|_| self.settings.diagnostics.counted)?;
-        let sessions = self.sessions.as_ref().map_or(0, |sessions| sessions.store().count());
-        let (load, limits) = (self.scheduler.load(), self.scheduler.limits());
-        let saturated = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-        let mut gauges = vec![
-            Gauge { name: "ptc_programs_running", help: "Programs that use a processor.", value: load.running },
-            Gauge { name: "ptc_programs_waiting", help: "Programs in flight that use no processor.", value: load.waiting },
-            Gauge { name: "ptc_programs_queued", help: "Calls that wait for admission.", value: load.queued },
-            Gauge {
-                name: "ptc_programs_in_flight_limit",
-                help: "Programs that may be in flight.",
-                value: limits.in_flight.value,
-            },
-            Gauge {
-                name: "ptc_memory_budget_bytes",
-                help: "Memory that programs, sessions and requests may use together.",
-                value: saturated(limits.memory_budget_bytes.value),
-            },
-            Gauge {
-                name: "ptc_memory_used_bytes",
-                help: "Memory that programs, sessions and requests use together.",
-                value: saturated(load.used_bytes),
-            },
-            Gauge { name: "ptc_sessions", help: "Sessions of programs.", value: sessions },
-        ];
-        gauges.extend(transport);
-        let text = diagnostics.metrics(&gauges, &self.labelled_metrics(), &self.scheduler.refusals());
-        let Some(access) = reader.and_then(|reader| self.access_of(reader)) else { return Some(text) };
-        let Deployment { catalog: whole, programs, .. } = self.deployment;
-        let permitted = access.catalog(whole);
-        let upstreams = whole.upstreams.iter().filter(|upstream| permitted.upstream(upstream.name).is_none());
-        let programs = programs.iter().filter(|program| !self.may_run(&*access, program));
-        let hidden: Vec<String> = upstreams
-            .map(|upstream| format!("server=\"{}\"", upstream.name))
-            .chain(programs.map(|program| format!("tool=\"{}\"", program.name)))
-            .collect();
-        // The finished text is filtered, so that no metric that is added later can be forgotten.
-        let shown = text.split_inclusive('\n').filter(|line| !hidden.iter().any(|label| line.contains(label)));
-        Some(shown.collect())
-    }
-
-    /// Returns the metrics about the build and about the upstreams.
-    fn labelled_metrics(&self) -> [Labelled; 5] {
-        let Deployment { name, config_digest, catalog, .. } = self.deployment;
-        let build = [
-            ("deployment", *name),
-            ("version", env!("CARGO_PKG_VERSION")),
-            ("catalog_digest", catalog.digest),
-            ("config_digest", config_digest),
-        ];
-        let (mut up, mut running, mut restarts, mut resident) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for (upstream, health) in self.evaluator.upstreams().health() {
-            let labels = vec![("server", upstream.name.to_owned())];
-            up.push((labels.clone(), u64::from(health.down_within(Duration::MAX).is_none())));
-            if matches!(upstream.transport, Transport::McpStdio(_)) {
-                running.push((labels.clone(), u64::from(health.is_running())));
-                restarts.push((labels.clone(), health.restarts()));
-                resident.extend(health.resident_bytes().map(|bytes| (labels, bytes)));
-            }
-        }
-        [
-            Labelled {
-                name: "ptc_build_info",
-                help: "What the binary was built from. The value is always 1.",
-                kind: "gauge",
-                samples: vec![(build.map(|(label, value)| (label, value.to_owned())).to_vec(), 1)],
-            },
-            Labelled {
-                name: "ptc_upstream_up",
-                help: "0 if the last call or connection of the upstream failed, or its process ended; otherwise 1.",
-                kind: "gauge",
-                samples: up,
-            },
-            Labelled {
-                name: "ptc_upstream_child_running",
-                help: "1 if the process of the stdio upstream runs, otherwise 0.",
-                kind: "gauge",
-                samples: running,
-            },
-            Labelled {
-                name: "ptc_upstream_restarts_total",
-                help: "Starts of the upstream's process after the first one.",
-                kind: "counter",
-                samples: restarts,
-            },
-            Labelled {
-                name: "ptc_upstream_child_resident_bytes",
-                help: "Resident memory of the upstream's running process (Linux).",
-                kind: "gauge",
-                samples: resident,
-            },
-        ]
-    }
-
-    /// Returns the upstreams that are down, each with the name of the reason. A failure older than `age` does not count. If a policy
-    /// restricts `reader`, upstreams of which it may call nothing are omitted.
-    pub fn upstreams_down(&self, age: Duration, reader: Option<&Identity>) -> Vec<(&'static str, &'static str)> {
-        let permitted = reader.and_then(|reader| self.access_of(reader)).map(|access| access.catalog(self.deployment.catalog));
-        let is_shown = |name: &str| permitted.is_none_or(|permitted| permitted.upstream(name).is_some());
-        let health = self.evaluator.upstreams().health().filter(|(upstream, _)| is_shown(upstream.name));
-        health.filter_map(|(upstream, health)| Some((upstream.name, health.down_within(age)?.name()))).collect()
     }
 
     /// Connects again to the MCP upstreams that are down. Returns at once.
@@ -342,75 +229,6 @@ impl Server {
             _ => {}
         }
         Next::Read
-    }
-
-    /// Returns the tools as the caller may see them. Without a policy they are the same for every caller.
-    fn tool_list(&self, era: Era, caller: &Caller) -> String {
-        let restricted = self.access(caller).map(|access| self.restricted_tools(&*access));
-        let tools = match &restricted {
-            Some(tools) => tools,
-            None => self.tools.get_or_init(|| self.tools_for(None)).as_str(),
-        };
-        match era {
-            Era::Handshake => format!(r#"{{"tools":{tools}}}"#),
-            Era::Stateless => {
-                format!(r#"{{"resultType":"complete","tools":{tools},"ttlMs":{TTL_MS},"cacheScope":"private"}}"#)
-            }
-        }
-    }
-
-    /// Returns the tools of a caller. They are described once for all callers who see the same catalog.
-    fn restricted_tools(&self, access: &dyn Access) -> Arc<str> {
-        let catalog = std::ptr::from_ref(access.catalog(self.deployment.catalog)).addr();
-        let known = || self.restricted_tools.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, tools)) = known().iter().find(|(of, _)| *of == catalog) {
-            return Arc::clone(tools);
-        }
-        let tools: Arc<str> = self.tools_for(Some(access)).into();
-        let mut known = known();
-        if known.len() >= MAX_TOOL_LISTS {
-            known.clear();
-        }
-        known.push((catalog, Arc::clone(&tools)));
-        tools
-    }
-
-    fn tools_for(&self, access: Option<&dyn Access>) -> String {
-        let whole = self.deployment.catalog;
-        let catalog = access.map_or(whole, |access| access.catalog(whole));
-        let deployment = Deployment { catalog, ..*self.deployment };
-        let clean: &dyn Fn(&str) -> Cow<'_, str> = &|text| self.redactor.redact_str(text);
-        let mut tools = tools_list::tools(&deployment, &self.settings, clean);
-        #[cfg(feature = "agentic")]
-        if let Some(planner) = &self.planner {
-            // It follows `lisp_eval`, which is always the first tool.
-            tools.insert(1, agentic::tool::described(planner.plan(), catalog, clean));
-        }
-        if let Some(access) = access {
-            let denied = deployment.programs.iter().filter(|program| !self.may_run(access, program));
-            let denied: Vec<&str> = denied.map(|program| program.name).collect();
-            tools.retain(|tool| !denied.iter().any(|name| tool.get("name").is_some_and(|own| own == name)));
-        }
-        serde_json::Value::from(tools).to_string()
-    }
-
-    /// Whether a caller may run a stored program. A program whose tools are not known is not offered.
-    pub(super) fn may_run(&self, access: &dyn Access, program: &StoredProgram) -> bool {
-        let called = self.called_by(program);
-        called.is_some_and(|called| access.denial_of_program(self.deployment.catalog, called).is_none())
-    }
-
-    /// Returns why a caller must not learn of a stored program, which calls a tool that no scope opens for the caller. `None` if it may.
-    pub(super) fn hidden_reason(&self, access: &dyn Access, program: &StoredProgram) -> Option<String> {
-        let denial = access.denial_of_program(self.deployment.catalog, self.called_by(program)?)?;
-        denial.hidden.is_some().then_some(denial.reason)
-    }
-
-    /// Returns the tools that a stored program may call. All programs are analysed once.
-    fn called_by(&self, program: &StoredProgram) -> Option<&BTreeSet<CalledTool>> {
-        let all = || self.deployment.programs.iter().map(tools_list::called_tools).collect();
-        let at = self.deployment.programs.iter().position(|known| known.name == program.name)?;
-        self.called_tools.get_or_init(all).get(at)?.as_ref()
     }
 }
 

@@ -1,10 +1,11 @@
 //! The MCP server, which turns frames into answers independent of the transport.
 //!
-//! - `call`: the method `tools/call`.
+//! - `call`: the method `tools/call`; `tool`: the tools that it can call; `evaluate`: runs the program of a call.
 //! - [`caller`]: the client of a request, and the receiver of answers.
-//! - [`dispatch`]: dispatches methods on the thread that reads.
+//! - [`dispatch`]: dispatches methods on the thread that reads; `visible_tools`: what `tools/list` shows to a caller.
 //! - [`identity`]: the owner of a client, and what its credential says about it.
 //! - [`in_flight`]: the unanswered calls of a client, and their cancellation.
+//! - `metrics`: the metrics, and the state of the upstreams.
 //! - [`outbox`]: the queue of answers to standard output, with back-pressure.
 //! - [`stdio`]: reads frames from standard input until it ends.
 //! - [`http`]: receives requests over HTTP.
@@ -17,14 +18,18 @@
 mod call;
 pub mod caller;
 pub mod dispatch;
+mod evaluate;
 #[cfg(feature = "http-server")]
 pub mod http;
 pub mod identity;
 pub mod in_flight;
+mod metrics;
 pub mod outbox;
 pub mod stdio;
 #[cfg(feature = "agentic")]
 mod task;
+mod tool;
+mod visible_tools;
 
 pub use caller::Caller;
 pub use dispatch::{Next, Server};

@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use ptc_lisp::limits::Cancel;
 
-use super::call::{Refused, finish, reject};
+use super::call::{Refused, finish};
 use super::caller::Answer;
 use super::dispatch::{Request, Server};
+use super::evaluate::reject;
 use super::in_flight::Registration;
 use crate::agentic::answer::{Reason, Stop, members};
 use crate::agentic::{End, Planner, Task};
