@@ -321,7 +321,7 @@ fn scrubbed_cassette_replays_without_the_scrubbed_texts() {
     assert!(unused.stderr.contains("the rule s/count:m selects nothing"), "{unused:?}");
     assert!(!folder.0.path().join("c.json").exists());
     let scrubbed = record(&["--scrub-pattern", "an+"]);
-    assert!(scrubbed.stderr.contains("scrubbed 1 values"), "{scrubbed:?}");
+    assert!(scrubbed.stderr.contains("scrubbed 1 value\n"), "{scrubbed:?}");
     scrubbed.success();
     let cassette = folder.read("c.json");
     assert!(cassette.contains("to scrubbed-1") && cassette.contains(r#""a": "scrubbed-1""#), "{cassette}");

@@ -48,7 +48,7 @@ fn scrubbed_cassette_replays_the_program_with_the_replacements() {
     serve(&folder, &[&["--record-dir", "rec"][..], &rules].concat(), &[PROGRAM]);
     std::fs::remove_file(folder.0.path().join("server.sh")).unwrap();
 
-    let scrubbed = r#"[[1 "scrubbed-1" "scrubbed-3" "ann <scrubbed-3> owes 7" "good morning"] [2 "scrubbed-2" "scrubbed-4" "bob <scrubbed-4> owes 8" "good evening"]]"#;
+    let scrubbed = r#"[[1 "scrubbed-1" "scrubbed-3" "scrubbed-1 <scrubbed-3> owes 7" "good morning"] [2 "scrubbed-2" "scrubbed-4" "scrubbed-2 <scrubbed-4> owes 8" "good evening"]]"#;
     let replay = ["repl", "--upstreams", "cassette:c.json", "upstreams.json", "people.clj"];
     assert_eq!(folder.run(&replay, false).success(), format!("{scrubbed}\n"));
     let (answers, log) = serve(&folder, &["--upstreams", "cassette:c.json"], &[PROGRAM]);

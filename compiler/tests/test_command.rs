@@ -369,7 +369,7 @@ fn thousand_tests_run_in_parallel() {
     let text: String = (0..1000).map(tests).collect();
     folder.write("many_test.clj", &format!("(ns many {{:cassette \"c.json\"}})\n{text}"));
     let passed = folder.run(&["test"], false).success();
-    assert!(passed.starts_with("1000 tests, 2000 assertions: 0 failed, 0 errors ("), "{passed}");
+    assert!(passed.starts_with("1,000 tests, 2,000 assertions: 0 failed, 0 errors ("), "{passed}");
     println!("{passed}");
 }
 

@@ -16,6 +16,7 @@ use crate::build_args::{Build, Emit, ServeOn};
 use crate::bundle::BuiltBundle;
 use crate::console::Console;
 use crate::link::{Linker, Outputs};
+use crate::numbers::{count, grouped};
 use crate::smoke_test::{self, EvalResult};
 use crate::tools_list_size::ToolsListSize;
 use crate::{Failure, Status, bundle, commands, deployment, emit, environment, generate, load, resolve_lock, source};
@@ -280,41 +281,15 @@ pub(crate) fn shell_word(text: &str) -> String {
     if text.contains(has_meaning) { format!("'{}'", text.replace('\'', r"'\''")) } else { text.to_owned() }
 }
 
-fn count(number: usize, what: &str) -> String {
-    format!("{} {what}{}", grouped(number as u64), if number == 1 { "" } else { "s" })
-}
-
 /// Estimates the number of tokens for a size in bytes. Four bytes for each token is the usual rule of thumb for English text and
 /// JSON.
 fn tokens(bytes: u64) -> u64 {
     bytes / 4
 }
 
-/// Formats a number with a comma between groups of three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped_and_nouns_get_the_plural() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(count(1, "tool"), "1 tool");
-        assert_eq!(count(2, "tool"), "2 tools");
-    }
 
     #[test]
     fn printed_paths_can_be_executed() {

@@ -87,6 +87,7 @@ mod login;
 mod manual;
 mod mcp_server;
 mod mock;
+mod numbers;
 mod observe;
 mod operations;
 mod parts;

@@ -13,6 +13,7 @@ use ptc_compiler::source::Sources;
 use ptc_compiler::{config, drift, resolve};
 
 use crate::console::Console;
+use crate::numbers::count;
 use crate::shared_args::Messages;
 use crate::upstream_runs::UpstreamRuns;
 use crate::{Failure, Status, cassette, defaults, files, frozen, load, resolve_lock};
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &Observe, console: &Console) -> Result<Status, Failure> 
     if args.cassette.is_empty() || !args.runs.programs.is_empty() {
         let observer = Observer::default();
         args.runs.run(frozen.deployment, Arc::new(observer.clone()), |name, calls| {
-            console.message(&format!("observed {name}: {calls} calls\n"));
+            console.message(&format!("observed {name}: {}\n", count(calls, "call")));
             Ok(())
         })?;
         all.extend(observer.observations());

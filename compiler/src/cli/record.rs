@@ -9,6 +9,7 @@ use ptc_compiler::serve::cassette::{Cassette, Recorder};
 use ptc_compiler::serve::observe::Observations;
 
 use crate::console::Console;
+use crate::numbers::count;
 use crate::observe::{self, Storing};
 use crate::shared_args::Messages;
 use crate::upstream_runs::UpstreamRuns;
@@ -68,7 +69,7 @@ pub(crate) fn run(args: &Record, console: &Console) -> Result<Status, Failure> {
     let recorder = Recorder::default();
     let recorder = Arc::new(if args.latency { recorder.with_latency() } else { recorder });
     args.runs.run(frozen.deployment, Arc::clone(&recorder) as _, |name, calls| {
-        console.message(&format!("recorded {name}: {calls} calls\n"));
+        console.message(&format!("recorded {name}: {}\n", count(calls, "call")));
         recorder.finish(name).map_err(|conflict| {
             Failure::new(format!("the programs cannot share a cassette: {conflict}"))
                 .hint("nothing was written; each program replays the first answer first, so record these programs into cassettes of their own")
@@ -85,11 +86,11 @@ pub(crate) fn run(args: &Record, console: &Console) -> Result<Status, Failure> {
         Failure::new(error.to_string()).hint(hint)
     })?;
     if scrubbed > 0 {
-        console.message(&format!("scrubbed {scrubbed} values\n"));
+        console.message(&format!("scrubbed {}\n", count(scrubbed, "value")));
     }
     let is_new = files::write_if_changed(&args.output, cassette.to_string().as_bytes())?;
     let (verb, path) = (if is_new { "wrote" } else { "unchanged:" }, args.output.display());
-    console.message(&format!("{verb} {path} with {} requests\n", cassette.requests()));
+    console.message(&format!("{verb} {path} with {}\n", count(cassette.requests(), "request")));
     // The answers of an unchanged cassette are observed already.
     if args.observe && is_new {
         observe::store(config, frozen.lock, &Observations::from(&cassette), Storing::default(), console)?;

@@ -2,7 +2,7 @@
 //!
 //! Each distinct text becomes `scrubbed-1`, `scrubbed-2`, … in the order of the cassette. Equal texts get equal replacements, also in
 //! requests, so that programs still join records by them and replay the same calls. A number is replaced at its path and in requests,
-//! since other answers have equal numbers by chance. A counter says nothing about the text that it
+//! since other answers have equal numbers by chance. A text is also replaced as a word within other texts, unless it is short. A counter says nothing about the text that it
 //! replaces, unlike a hash without a key, which can be found by trying likely texts.
 //!
 //! With a secret [key](ScrubKey), a replacement is a keyed hash, so that it is the same in all recordings with this key.
@@ -12,6 +12,7 @@
 //! replacement of another one becomes equal to it.
 
 mod key;
+mod phrases;
 mod replacements;
 mod rule;
 
@@ -91,6 +92,16 @@ impl Cassette {
             if !is_used {
                 unused.push(at);
             }
+        }
+        // The patterns come before, since they match the words as they were recorded.
+        if let Some(phrases) = all.phrases(rules) {
+            self.change_replies(&mut |text| phrases.replace(text).map(|(replaced, _)| replaced));
+            merged.extend(self.change_requests(rules, &mut |value| {
+                let Json::String(text) = value else { return None };
+                let (replaced, rule) = phrases.replace(text)?;
+                *text = replaced;
+                Some(rule)
+            }));
         }
         Replaced { unused, merged }
     }
@@ -280,6 +291,7 @@ mod tests {
         assert!(text.contains(r#""args": {"customer": "scrubbed-1"}"#), "{text}");
         let rows = r#"[{"age": 1, "name": "scrubbed-1"}, {"age": 2, "name": "scrubbed-2"}, {"age": 1, "name": "scrubbed-1"}]"#;
         assert!(text.contains(rows), "{text}");
+        assert!(text.contains("call ben@example.com or scrubbed-1"), "a word of another text: {text}");
         assert!(text.contains(r#""id": 7"#), "numbers are replaced at their paths alone: {text}");
     }
 

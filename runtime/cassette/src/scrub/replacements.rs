@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ptc_json::Json;
 
 use super::key::{ScrubKey, is_replacement};
+use super::phrases::Phrases;
 use super::{Rule, Rules, walk};
 use crate::Cassette;
 
@@ -132,6 +133,15 @@ impl Replacements {
             *text = replacement;
         }
         Some(rule)
+    }
+
+    /// Returns the texts that paths of rules selected, to find them within longer texts. `None` if there are none, or too many for a
+    /// search.
+    pub(super) fn phrases(&self, rules: &[Rule]) -> Option<Phrases> {
+        let is_at_path = |at: usize| matches!(rules.get(at), Some(Rule::Path(_)));
+        let mut texts = self.texts.iter().filter(|(_, (_, at))| is_at_path(*at)).peekable();
+        texts.peek()?;
+        Phrases::new(texts).ok()
     }
 
     /// Returns the number of distinct values that were replaced.

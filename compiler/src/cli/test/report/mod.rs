@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::coverage::ProgramCoverage;
 use super::outcome::{CheckOutcome, TestOutcome, Verdict};
+use crate::numbers::count;
 
 /// What is reported.
 pub(super) struct Results<'a> {
@@ -38,13 +39,13 @@ pub(super) const INTERRUPTED: &str = "the run was interrupted";
 
 impl Counts {
     fn new(outcomes: &[TestOutcome]) -> Counts {
-        let count = |verdict| outcomes.iter().filter(|outcome| outcome.verdict() == verdict).count();
+        let with = |verdict| outcomes.iter().filter(|outcome| outcome.verdict() == verdict).count();
         Counts {
             tests: outcomes.iter().filter(|outcome| !outcome.name.is_empty()).count(),
             assertions: outcomes.iter().map(|outcome| outcome.assertions).sum(),
-            failed: count(Verdict::Failed),
-            errors: count(Verdict::Error),
-            not_run: count(Verdict::NotRun),
+            failed: with(Verdict::Failed),
+            errors: with(Verdict::Error),
+            not_run: with(Verdict::NotRun),
         }
     }
 }
@@ -70,24 +71,19 @@ fn findings(check: &CheckOutcome) -> impl Iterator<Item = (Option<(usize, usize)
     check.findings.iter().map(|finding| (finding.position, finding.lines().join("\n")))
 }
 
-/// Returns a number with its noun.
-fn plural(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 /// Returns the runs of a check as a sentence.
 fn extent(check: &CheckOutcome) -> String {
     if let Some(reason) = &check.skipped {
         return format!("{}: not checked: {reason}", check.shown_name());
     }
-    let mut text = format!("{}: {}, {}", check.shown_name(), plural(check.runs, "run"), plural(check.findings.len(), "finding"));
+    let mut text = format!("{}: {}, {}", check.shown_name(), count(check.runs, "run"), count(check.findings.len(), "finding"));
     if check.unanswered > 0 {
         text.push_str("; no answer to a call in ");
-        text.push_str(&plural(check.unanswered, "run"));
+        text.push_str(&count(check.unanswered, "run"));
     }
     if check.left_out > 0 {
         text.push_str("; left out: ");
-        text.push_str(&plural(check.left_out, "answer"));
+        text.push_str(&count(check.left_out, "answer"));
     }
     text
 }

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use ptc_compiler::diag::text::on_lines;
 
-use super::{Counts, Results, coverage, extent, findings, plural, problems};
+use super::{Counts, Results, coverage, extent, findings, problems};
+use crate::numbers::count;
 use crate::test::outcome::Verdict;
 
 /// Renders the results.
@@ -49,14 +50,14 @@ pub(in super::super) fn numbers(results: &Results<'_>) -> String {
         let _ = writeln!(out, "{}", extent(check));
     }
     let Counts { tests, assertions, failed, errors, not_run } = Counts::new(outcomes);
-    let (tests, assertions) = (plural(tests, "test"), plural(assertions, "assertion"));
-    let _ = write!(out, "{tests}, {assertions}: {failed} failed, {}", plural(errors, "error"));
+    let (tests, assertions) = (count(tests, "test"), count(assertions, "assertion"));
+    let _ = write!(out, "{tests}, {assertions}: {failed} failed, {}", count(errors, "error"));
     if not_run > 0 {
         let _ = write!(out, ", {not_run} not run");
     }
     if !checks.is_empty() {
         let findings = checks.iter().map(|check| check.findings.len()).sum();
-        let _ = write!(out, ", {}", plural(findings, "finding"));
+        let _ = write!(out, ", {}", count(findings, "finding"));
     }
     let _ = writeln!(out, " ({:.2} s)", took.as_secs_f64());
     if let Some(coverage) = coverage {
