@@ -156,6 +156,25 @@ fn registered_client_renews_tokens_until_the_upstream_names_another_server() {
 }
 
 #[test]
+fn client_is_registered_where_its_metadata_document_is_not_supported() {
+    const DOCUMENT: &str = "https://app.example.com/client.json";
+    for (supported, client) in [(json!({ "client_id_metadata_document_supported": true }), DOCUMENT), (json!({}), "registered")] {
+        let server = server(&supported, 3_600);
+        let url = server.url("").to_owned();
+        let api = protected(move |asked| naming(asked, &url), |_| Answer::json(200, json!({})));
+        let oauth = OAuth2 { resource: api.url("/mcp"), client_id: DOCUMENT, ..OAuth2::new(GrantType::AuthorizationCode) };
+        let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
+        let spec = OpenApi { auth, ..OpenApi::new(api.url("/mcp")) };
+        let service = upstream("api", Transport::OpenApi(spec), vec![operation("get", Operation::new("get", "/get"))]);
+        let folder = tempfile::tempdir().unwrap();
+        let request = log_in_to(service, folder.path()).unwrap();
+        assert_eq!(of(&request, "client_id"), client);
+        let registered = server.requests().iter().filter(|asked| asked.target == "/register").count();
+        assert_eq!(registered, usize::from(client == "registered"));
+    }
+}
+
+#[test]
 fn login_at_the_issuer_of_the_config_requests_the_scopes_that_the_upstream_asks_for() {
     let (known, other) = (server(&json!({}), 3_600), server(&json!({}), 3_600));
     let named = [known.url("").to_owned(), other.url("").to_owned()];

@@ -10,7 +10,11 @@ use ptc_catalog::{Auth, Binding, ClientAuth, Era, GrantType, McpHttp, OAuth2, Op
 use ptc_lisp::host::{Reply, WaitOutcome};
 use ptc_runtime::upstream::http::access_token::AccessTokens;
 use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _, UnparsedPublicKey};
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED, ECDSA_P384_SHA384_FIXED_SIGNING, ED25519,
+    EcdsaKeyPair, EcdsaSigningAlgorithm, Ed25519KeyPair, KeyPair as _, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey,
+    VerificationAlgorithm,
+};
 use serde_json::{Value, json};
 
 use crate::http::handshaking;
@@ -150,6 +154,58 @@ fn client_authenticates_with_a_signed_assertion() {
         seen.push(claims["jti"].clone());
     }
     assert_ne!(seen.first(), seen.last());
+}
+
+/// A private key with the algorithm of its signatures and with its public key.
+struct ClientKey {
+    pem: String,
+    alg: &'static str,
+    verification: &'static dyn VerificationAlgorithm,
+    public: Vec<u8>,
+}
+
+impl ClientKey {
+    fn all() -> Vec<ClientKey> {
+        let pem = |pkcs8: &[u8]| format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", STANDARD.encode(pkcs8));
+        let random = SystemRandom::new();
+        let curve = |signing: &'static EcdsaSigningAlgorithm, alg, verification| {
+            let pkcs8 = EcdsaKeyPair::generate_pkcs8(signing, &random).unwrap();
+            let public = EcdsaKeyPair::from_pkcs8(signing, pkcs8.as_ref(), &random).unwrap().public_key().as_ref().to_vec();
+            ClientKey { pem: pem(pkcs8.as_ref()), alg, verification, public }
+        };
+        let edwards = Ed25519KeyPair::generate_pkcs8(&random).unwrap();
+        let edwards_public = Ed25519KeyPair::from_pkcs8(edwards.as_ref()).unwrap().public_key().as_ref().to_vec();
+        let rsa = include_str!("keys/rsa.pem");
+        let body: String = rsa.lines().skip_while(|line| !line.starts_with("-----")).filter(|line| !line.contains('-')).collect();
+        let rsa_public = RsaKeyPair::from_pkcs8(&STANDARD.decode(body).unwrap()).unwrap().public_key().as_ref().to_vec();
+        vec![
+            curve(&ECDSA_P256_SHA256_FIXED_SIGNING, "ES256", &ECDSA_P256_SHA256_FIXED),
+            curve(&ECDSA_P384_SHA384_FIXED_SIGNING, "ES384", &ECDSA_P384_SHA384_FIXED),
+            ClientKey { pem: pem(edwards.as_ref()), alg: "EdDSA", verification: &ED25519, public: edwards_public },
+            ClientKey { pem: rsa.to_owned(), alg: "RS256", verification: &RSA_PKCS1_2048_8192_SHA256, public: rsa_public },
+        ]
+    }
+}
+
+#[test]
+fn assertion_is_signed_with_the_algorithm_of_the_key() {
+    for ClientKey { pem, alg, verification, public } in ClientKey::all() {
+        let (provider, api) = (provider(None, 0), echo());
+        let auth: &'static [Auth] =
+            vec![Auth::OAuth2(OAuth2 { client_auth: ClientAuth::PrivateKeyJwt, ..oauth(&provider) })].leak();
+        let spec = OpenApi { auth, ..OpenApi::new(api.url("")) };
+        let api = upstream("api", Transport::OpenApi(spec), vec![operation("get", Operation::new("get", "/get"))]);
+        let world = world_with(vec![api], pem.leak(), Duration::from_mins(1));
+        let answer = world.program().call("api", "get", "{}");
+        assert!(answer.starts_with("json"), "{alg}: {answer}");
+        let form = form(&provider.requests().pop().unwrap());
+        let (message, signature) = value(&form, "client_assertion").unwrap().rsplit_once('.').unwrap();
+        let header = URL_SAFE_NO_PAD.decode(message.split_once('.').unwrap().0).unwrap();
+        assert_eq!(serde_json::from_slice::<Value>(&header).unwrap()["alg"], alg);
+        let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
+        let verified = UnparsedPublicKey::new(verification, public).verify(message.as_bytes(), &signature);
+        assert!(verified.is_ok(), "{alg}");
+    }
 }
 
 #[test]

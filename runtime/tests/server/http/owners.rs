@@ -7,13 +7,14 @@ use ptc_runtime::digest::{hex, sha256};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::access::scratch;
-use super::site::{Answer, Client, Site, TOKEN};
+use super::access::{scratch, until};
+use super::site::{Answer, Client, ENDLESS, Site, TOKEN};
 use crate::Test;
 use crate::peer::server;
 
 pub(super) const TESTS: &[Test] = &[
     ("http::tokens_of_a_file_are_separate_owners", tokens_of_a_file_are_separate_owners),
+    ("http::waiting_owner_is_served_before_the_owner_with_most_calls", waiting_owner_is_served_before_the_owner_with_most_calls),
     ("http::tokens_file_is_read_again_on_hangup", tokens_file_is_read_again_on_hangup),
     ("http::hangup_ends_a_server_that_reloads_nothing", hangup_ends_a_server_that_reloads_nothing),
     ("http::invalid_tokens_file_is_refused_at_the_start", invalid_tokens_file_is_refused_at_the_start),
@@ -80,6 +81,29 @@ fn tokens_of_a_file_are_separate_owners() {
         let opened = open(other);
         assert!(opened["session_id"].is_string(), "{opened}");
     }
+    std::fs::remove_file(&path).expect("it is there");
+}
+
+fn waiting_owner_is_served_before_the_owner_with_most_calls() {
+    let path = scratch("served");
+    tokens_file(&path, &[("alice", ALICE), ("bob", BOB)]);
+    let two_places = ["--max-concurrent-calls", "2", "--queue-timeout-ms", "600000", "--program-timeout-ms", "600000"];
+    let site = start(&path, &[&two_places[..], &["--http-metrics"]].concat());
+    let mut reader = site.authenticated(BOB);
+    let mut wait_for = |metric: &str, value| until(metric, || reader.count(metric) == value);
+    let mut running: Vec<Client> = (0..2).map(|_| site.authenticated(ALICE)).collect();
+    running.iter_mut().for_each(|client| client.send_eval(1, ENDLESS));
+    wait_for("ptc_programs_running", 2);
+    let mut queued: Vec<Client> = (0..5).map(|_| site.authenticated(ALICE)).collect();
+    queued.iter_mut().for_each(|client| client.send_eval(1, ENDLESS));
+    wait_for("ptc_programs_queued", 5);
+    let mut bob = site.authenticated(BOB);
+    bob.send_eval(1, "(+ 1 2)");
+    wait_for("ptc_programs_queued", 6);
+    // Each program of alice would keep a place for ten minutes.
+    site.close_session(&running[0]);
+    assert_eq!(bob.receive().text(), "user=> 3");
+    wait_for("ptc_programs_queued", 4);
     std::fs::remove_file(&path).expect("it is there");
 }
 
