@@ -7,6 +7,7 @@ use clap::Args;
 use ptc_compiler::serve::cassette::scrub::{MergedRequests, Rule, Rules, ScrubError};
 use ptc_compiler::serve::cassette::{Cassette, Recorder};
 use ptc_compiler::serve::observe::Observations;
+use ptc_text::join_limited;
 
 use crate::console::Console;
 use crate::numbers::count;
@@ -14,6 +15,9 @@ use crate::observe::{self, Storing};
 use crate::shared_args::Messages;
 use crate::upstream_runs::UpstreamRuns;
 use crate::{Failure, Status, files, frozen};
+
+/// Maximum number of places that a warning lists.
+const MAX_LISTED: usize = 10;
 
 /// `ptc-compile record`
 ///
@@ -85,8 +89,15 @@ pub(crate) fn run(args: &Record, console: &Console) -> Result<Status, Failure> {
         };
         Failure::new(error.to_string()).hint(hint)
     })?;
-    if scrubbed > 0 {
-        console.message(&format!("scrubbed {}\n", count(scrubbed, "value")));
+    if scrubbed.values > 0 {
+        console.message(&format!("scrubbed {}\n", count(scrubbed.values, "value")));
+    }
+    if !scrubbed.leftovers.is_empty() {
+        console.message(&format!(
+            "warning: the cassette still has scrubbed texts, within words or in names: {}\n\
+             help: add a --scrub or --scrub-pattern that selects the texts there; edit the file for headers and names of members\n",
+            join_limited(&scrubbed.leftovers, ", ", MAX_LISTED)
+        ));
     }
     let is_new = files::write_if_changed(&args.output, cassette.to_string().as_bytes())?;
     let (verb, path) = (if is_new { "wrote" } else { "unchanged:" }, args.output.display());

@@ -12,6 +12,7 @@
 //! replacement of another one becomes equal to it.
 
 mod key;
+mod leftovers;
 mod phrases;
 mod replacements;
 mod rule;
@@ -28,6 +29,16 @@ pub use key::{KeyError, ScrubKey};
 pub(crate) use replacements::Replacements;
 pub use rule::{MergedRequests, Rule, Rules, ScrubError};
 
+/// What [`Cassette::scrub`] replaced.
+#[derive(Debug, Clone, Default)]
+pub struct Scrubbed {
+    /// The number of distinct values.
+    pub values: usize,
+    /// The places where the cassette still has a replaced text that is not very short: as a part of a word, in a name of a member, in a
+    /// header, or with letters of another case.
+    pub leftovers: Vec<String>,
+}
+
 /// The outcome of a replacement.
 pub(crate) struct Replaced {
     /// The positions of the rules that selected nothing.
@@ -37,12 +48,12 @@ pub(crate) struct Replaced {
 }
 
 impl Cassette {
-    /// Replaces what rules select. Returns the number of distinct values that were replaced.
+    /// Replaces what rules select.
     ///
     /// # Errors
     ///
     /// A rule selects nothing, or it makes two requests equal that got different answers. The cassette is not fit for use then.
-    pub fn scrub(&mut self, rules: &Rules) -> Result<usize, ScrubError> {
+    pub fn scrub(&mut self, rules: &Rules) -> Result<Scrubbed, ScrubError> {
         let mut all = Replacements::new(rules.key.as_ref());
         let Replaced { unused, merged } = self.replace(&rules.list, &mut all);
         if let Some(rule) = unused.into_iter().find_map(|at| rules.list.get(at)) {
@@ -50,7 +61,7 @@ impl Cassette {
         }
         match merged.into_iter().next() {
             Some(merged) => Err(ScrubError::Merged(merged)),
-            None => Ok(all.len()),
+            None => Ok(Scrubbed { values: all.len(), leftovers: leftovers::find(self, all.originals()) }),
         }
     }
 
@@ -268,7 +279,7 @@ mod tests {
 
     fn scrubbed(rules: &[Rule]) -> Result<(usize, String), String> {
         let mut cassette = Cassette::read("c.json", CASSETTE).map_err(|error| error.to_string())?;
-        let count = cassette.scrub(&counted(rules)).map_err(|error| error.to_string())?;
+        let count = cassette.scrub(&counted(rules)).map_err(|error| error.to_string())?.values;
         let text = cassette.to_string();
         let again = Cassette::read("c.json", &text).map(|read| read.to_string());
         assert_eq!(again.as_ref(), Ok(&text), "{text}");
@@ -304,7 +315,7 @@ mod tests {
                 {"args": {"key": "7"}, "replies": [{"value": 7}]}]},
             "shop/list": {"definition": "d", "requests": [{"args": {}, "replies": [{"value": [{"id": 7}, {"id": 8}]}]}]}}}"#;
         let mut cassette = Cassette::read("c.json", text).expect("a cassette");
-        assert_eq!(cassette.scrub(&counted(&[path("shop/list:[].id")])).map_err(|error| error.to_string()), Ok(2));
+        assert_eq!(cassette.scrub(&counted(&[path("shop/list:[].id")])).expect("it is scrubbed").values, 2);
         let text = cassette.to_string();
         // 1 is not a replacement, since a request has it.
         for part in [
@@ -341,7 +352,11 @@ mod tests {
         assert_eq!(error.to_string(), expected);
         assert!(matches!(error, ScrubError::Merged(MergedRequests { request, .. }) if request == r#"{"q":"scrubbed-10"}"#));
         let mut same = cassette("1");
-        assert_eq!((same.scrub(&counted(&rules)).ok(), same.requests()), (Some(10), 9), "equal answers do no harm");
+        assert_eq!(
+            (same.scrub(&counted(&rules)).ok().map(|scrubbed| scrubbed.values), same.requests()),
+            (Some(10), 9),
+            "equal answers do no harm"
+        );
     }
 
     #[test]
@@ -372,8 +387,8 @@ mod tests {
                 {"args": {"key": "scrubbed-1"}, "replies": [{"value": false}]}]},
             "s/list": {"definition": "d", "requests": [{"args": {}, "replies": [{"value": [{"id": 7, "name": "ann"}]}]}]}}}"#;
         let mut cassette = Cassette::read("c.json", text).expect("a cassette");
-        let count = cassette.scrub(&counted(&[path("s/list:[].id"), path("s/list:[].name")])).map_err(|error| error.to_string());
-        assert_eq!((count, cassette.requests()), (Ok(2), 5));
+        let scrubbed = cassette.scrub(&counted(&[path("s/list:[].id"), path("s/list:[].name")])).expect("it is scrubbed");
+        assert_eq!((scrubbed.values, cassette.requests()), (2, 5));
         let text = cassette.to_string();
         assert!(text.contains(r#"[{"id": 2, "name": "scrubbed-2"}]"#), "{text}");
         for key in ["1", "2", "scrubbed-1", "scrubbed-2"] {
@@ -386,13 +401,31 @@ mod tests {
         let text = r#"{"cassette": 1, "tools": {"s/t": {"definition": "d", "requests": [
             {"args": "{\"to\": \"\\ud800 ann\"}", "replies": [{"value": 1}]}]}}}"#;
         let mut cassette = Cassette::read("c.json", text).expect("a cassette");
-        assert_eq!(
-            cassette.scrub(&counted(&[Rule::pattern("an+").expect("a pattern")])).map_err(|error| error.to_string()),
-            Ok(1)
-        );
+        let scrubbed = cassette.scrub(&counted(&[Rule::pattern("an+").expect("a pattern")])).expect("it is scrubbed");
+        assert_eq!(scrubbed.values, 1);
         let text = cassette.to_string();
         assert!(text.contains("scrubbed-1") && !text.contains("ann"), "{text}");
         assert_eq!(Cassette::read("c.json", &text).map(|read| read.to_string()).as_ref(), Ok(&text));
+    }
+
+    #[test]
+    fn places_that_keep_a_replaced_text_are_returned() {
+        let text = r#"{"cassette": 1, "tools": {
+            "s/get": {"definition": "d", "requests": [
+                {"args": {"of": "Hannah"}, "replies": [{"headers": {"x-by": "Hannah"}, "value": {"a": {"Hannah": 1}, "b": ["hannahs"]}}]},
+                {"args": {"of": "xHannah"}, "replies": [{"text": ["to", "Hannah Lee", "Hannah"]}, {"text": "[\"\\u0048annahs\"]"}]}]},
+            "s/list": {"definition": "d", "requests": [{"args": {}, "replies": [{"value": ["Hannah", "Bo"]}]}]}}}"#;
+        let mut cassette = Cassette::read("c.json", text).expect("a cassette");
+        let scrubbed = cassette.scrub(&counted(&[path("s/list:[]")])).expect("it is scrubbed");
+        let expected = [
+            "s/get: requests[0].replies[0].headers.x-by",
+            "s/get: requests[0].replies[0].value.a (the name of a member)",
+            "s/get: requests[0].replies[0].value.b[0]",
+            "s/get: requests[1].args.of",
+            "s/get: requests[1].replies[1].text[0]",
+        ];
+        // The requests were sorted again: `scrubbed-1` is before `xHannah`.
+        assert_eq!(scrubbed.leftovers, expected, "{cassette}");
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Request {
 }
 
 impl Reply {
-    fn to_json(&self) -> Json {
+    pub(crate) fn to_json(&self) -> Json {
         let mut json = Json::object();
         if let Some(status) = self.status {
             json.set("status", Json::Number(status.to_string()));
