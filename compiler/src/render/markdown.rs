@@ -1,6 +1,8 @@
 //! Escapes texts of upstreams for Markdown. Nothing in them may become markup: rustdoc runs code blocks as tests and follows links,
 //! and a forge also turns mentions and references into links and notifications.
 
+use std::ops::Range;
+
 use super::literal::shown;
 use crate::diag::text::on_one_line;
 use crate::lower::text::one_line;
@@ -42,15 +44,62 @@ pub(crate) fn code(name: &str) -> String {
 pub(crate) fn sentence(message: &str) -> String {
     let line = on_one_line(message);
     let mut out = Spans::default();
-    let pieces: Vec<&str> = line.split('`').collect();
-    for (at, piece) in pieces.iter().enumerate() {
-        match (at % 2 == 1, at + 1 < pieces.len()) {
-            (true, true) => out.name(piece),
-            (true, false) => out.words(&format!("`{piece}")),
-            (false, _) => out.words(piece),
+    let mut rest: &str = &line;
+    while let Some(next) = next_code(rest) {
+        out.words(rest.get(..next.start).unwrap_or_default());
+        match rest.get(next.clone()).and_then(|found| found.strip_prefix('`')) {
+            Some(name) => out.name(name.strip_suffix('`').unwrap_or(name)),
+            None => out.expression(rest.get(next.clone()).unwrap_or_default()),
+        }
+        rest = rest.get(next.end..).unwrap_or_default();
+    }
+    out.words(rest);
+    out.finish()
+}
+
+/// Returns the range of the first name in backticks, or of the first expression in brackets. Without its end, each of them must end
+/// with `…`, where a text was truncated.
+fn next_code(text: &str) -> Option<Range<usize>> {
+    let mut is_start = true;
+    for (at, c) in text.char_indices() {
+        let rest = text.get(at..)?;
+        let len = match c {
+            '`' => rest.get(1..)?.find('`').map(|end| end + 2).or_else(|| rest.ends_with('…').then_some(rest.len())),
+            '{' | '[' => expression_len(rest),
+            // Most parentheses are around words and names.
+            '(' if is_start && !rest.starts_with("(`") && !is_plain(rest.split(' ').next()?) => expression_len(rest),
+            _ => None,
+        };
+        if let Some(len) = len {
+            return Some(at..at + len);
+        }
+        is_start = c == ' ';
+    }
+    None
+}
+
+/// Returns the length of the expression that a text starts with, with the punctuation behind it.
+fn expression_len(text: &str) -> Option<usize> {
+    let (mut depth, mut is_string, mut is_escaped) = (0_usize, false, false);
+    let is_word_end = |rest: &str| rest.trim_start_matches([',', ';', '.', ':', ')']).chars().next().is_none_or(|c| c == ' ');
+    for (at, c) in text.char_indices() {
+        let end = at + c.len_utf8();
+        match c {
+            '…' if text.get(end..).is_some_and(is_word_end) => return Some(end),
+            _ if std::mem::take(&mut is_escaped) => {}
+            '\\' => is_escaped = true,
+            '"' => is_string = !is_string,
+            '{' | '[' | '(' if !is_string => depth += 1,
+            '}' | ']' | ')' if !is_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 && !is_escaped {
+            // What follows without a space belongs to the same span.
+            let rest = text.get(end..)?;
+            return Some(end + rest.find([' ', '`']).unwrap_or(rest.len()));
         }
     }
-    out.finish()
+    None
 }
 
 /// Writes words and inline code.
@@ -83,6 +132,18 @@ impl Spans {
             self.unsafe_words.push(word.to_owned());
             self.has_space = false;
         }
+    }
+
+    /// Adds an expression, which is never divided.
+    fn expression(&mut self, text: &str) {
+        if self.unsafe_words.is_empty() {
+            self.starts_with_space = self.has_space;
+        }
+        match self.unsafe_words.last_mut() {
+            Some(last) if !self.has_space => last.push_str(text),
+            _ => self.unsafe_words.push(text.to_owned()),
+        }
+        self.has_space = false;
     }
 
     fn name(&mut self, name: &str) {
@@ -143,6 +204,13 @@ mod tests {
             // Backticks of a name end the name, and what follows is still code.
             ("`a` @octocat `b` is gone", "`a` `@octocat` `b` is gone"),
             ("`a``b` c", "`a` `b` c"),
+            // An expression is one span, whatever it has in its strings and wherever it was truncated.
+            ("found a map {\"a\" \"some more words\"}, not nil", "found a map `{\"a\" \"some more words\"},` not nil"),
+            ("found [\"use `x` now]\"] at `y`", "found ``[\"use `x` now]\"]`` at `y`"),
+            ("answers {:kind name :by…, which was {:at string}", "answers `{:kind name :by…`, which was `{:at string}`"),
+            ("(+ a xs): bad (`a` of `b`)", "`(+ a xs):` bad (`a` of `b`)"),
+            ("reads `some name…", "reads `some name…`"),
+            ("an open [ or { b", "an open `[` or `{` b"),
             ("an open ` @octocat", "an open `` ` @octocat ``"),
             ("``", "``` `` ```"),
             ("a\n# b\u{202e}", "`a\\n# b\\u{202e}`"),

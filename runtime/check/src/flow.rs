@@ -5,6 +5,7 @@
 //! assumed to check its `:ok`.
 
 mod builtins;
+mod functions;
 
 use std::collections::HashMap;
 use std::hash::RandomState;
@@ -12,8 +13,10 @@ use std::rc::Rc;
 
 use litemap::LiteMap;
 use ptc_catalog::{Catalog, Tool};
-use ptc_lisp::ir::{Capture, GroupIr, Ir, Op, Step as Turn};
+use ptc_lisp::ir::{GroupIr, Ir, Op, Step as Turn};
 use ptc_lisp::{Deadline, Program, Span, ToolCallSite, Value};
+
+use functions::{Captures, Function, Loop, captured};
 
 use crate::BY_OUTPUT_SCHEMA;
 use crate::output::{self, Step};
@@ -66,11 +69,13 @@ struct Site {
     listed: Option<(String, Span)>,
 }
 
-/// Places in the slots and captures of the current function.
+/// Places and functions in the slots and captures of the current function.
 #[derive(Default)]
-struct Frame {
+struct Frame<'p> {
     slots: LiteMap<u32, ResultPath>,
-    captures: Rc<[Option<ResultPath>]>,
+    /// Functions of the program in slots.
+    functions: LiteMap<u32, Function<'p>>,
+    captures: Captures<'p>,
 }
 
 /// The traversal.
@@ -88,6 +93,8 @@ struct Walk<'a, 'p> {
     /// Depth of the current calls of helpers, and number of expressions visited in all of them.
     depth: u32,
     helper_steps: u32,
+    /// The loops around the current expression.
+    loops: Vec<Loop>,
     /// Positions of keys that a closed schema excludes.
     closed: Vec<Span>,
     deadline: &'a Deadline,
@@ -192,6 +199,7 @@ impl<'a> Walk<'a, '_> {
             helpers: None,
             depth: 0,
             helper_steps: 0,
+            loops: Vec::new(),
             closed: Vec::new(),
             deadline,
             findings,
@@ -207,8 +215,8 @@ impl<'a> Walk<'a, '_> {
 
 impl<'p> Walk<'_, 'p> {
     /// Returns the place of an expression's value, if known.
-    fn expr(&mut self, ir: &'p Ir, frame: &mut Frame) -> Option<ResultPath> {
-        if self.depth > 0 {
+    fn expr(&mut self, ir: &'p Ir, frame: &mut Frame<'p>) -> Option<ResultPath> {
+        if self.depth > 0 || !self.loops.is_empty() {
             self.helper_steps += 1;
         }
         if self.deadline.step() || self.helper_steps > MAX_HELPER_STEPS {
@@ -216,11 +224,12 @@ impl<'p> Walk<'_, 'p> {
         }
         match &ir.op {
             Op::Local(local) => frame.slots.get(&local.slot).cloned(),
-            Op::Capture(at) => frame.captures.get(*at as usize).cloned().flatten(),
+            Op::Capture(at) => frame.captures.places.get(*at as usize).cloned().flatten(),
             Op::Let { bindings, body } => {
                 for (slot, value) in bindings {
                     let place = self.expr(value, frame);
                     set(frame, *slot, place);
+                    self.set_function(*slot, value, frame);
                 }
                 self.expr(body, frame)
             }
@@ -306,6 +315,11 @@ impl<'p> Walk<'_, 'p> {
                 }
                 given.filter(|_| *collect).map(list)
             }
+            Op::Loop { first, inits, body } if self.follows_values() => self.follow_loop(*first, inits, body, frame),
+            Op::Recur { first, args } if self.follows_values() => {
+                self.recur(*first, args, frame);
+                None
+            }
             Op::Loop { first, inits, body } => {
                 // A loop without initial values covers the parameters of a function, which `recur` rebinds.
                 if inits.is_empty() {
@@ -324,6 +338,7 @@ impl<'p> Walk<'_, 'p> {
                 }
                 let given = self.function(group, frame, 0, None);
                 self.escapes(given);
+                self.set_group(slots, group, frame);
                 self.expr(body, frame)
             }
             // The values of other expressions are unknown, but their operands are visited.
@@ -339,7 +354,7 @@ impl<'p> Walk<'_, 'p> {
         }
     }
 
-    fn call(&mut self, f: &'p Ir, args: &'p [Ir], span: Span, frame: &mut Frame) -> Option<ResultPath> {
+    fn call(&mut self, f: &'p Ir, args: &'p [Ir], span: Span, frame: &mut Frame<'p>) -> Option<ResultPath> {
         if let (Op::Const(key), [from, rest @ ..]) = (&f.op, args)
             && matches!(key, Value::Keyword(_))
         {
@@ -352,6 +367,9 @@ impl<'p> Walk<'_, 'p> {
         {
             return self.helper(group, args, frame);
         }
+        if let Some(given) = self.call_value(f, args, frame) {
+            return given;
+        }
         let place = self.expr(f, frame);
         if let (Some(place), [Ir { op: Op::Const(key), .. }]) = (place.clone(), args) {
             return self.key(place, key, span);
@@ -363,21 +381,12 @@ impl<'p> Walk<'_, 'p> {
 
     /// Visits a function literal and returns the place of its value. `last` is the place of the argument for its last parameter,
     /// whose index is `at`.
-    fn function(&mut self, group: &'p GroupIr, frame: &Frame, at: u32, last: Option<&ResultPath>) -> Option<ResultPath> {
-        // The captures are shared by all arities, since a `letfn` may have many functions with many captures.
-        let captures: Rc<[Option<ResultPath>]> = group
-            .captures
-            .iter()
-            .map(|capture| match capture {
-                Capture::Local(local) => frame.slots.get(&local.slot).cloned(),
-                Capture::Capture(at) => frame.captures.get(*at as usize).cloned().flatten(),
-                Capture::This | Capture::Sibling(_) => None,
-            })
-            .collect();
+    fn function(&mut self, group: &'p GroupIr, frame: &Frame<'p>, at: u32, last: Option<&ResultPath>) -> Option<ResultPath> {
+        let captures = captured(group, frame);
         let arities: Vec<_> = group.members.iter().flat_map(|member| &member.arities).collect();
         let mut given = Vec::new();
         for arity in arities {
-            let mut inner = Frame { slots: LiteMap::new(), captures: Rc::clone(&captures) };
+            let mut inner = Frame { captures: captures.clone(), ..Frame::default() };
             if arity.fixed == at + 1 && !arity.variadic {
                 set(&mut inner, at, last.cloned());
             }
@@ -387,7 +396,7 @@ impl<'p> Walk<'_, 'p> {
     }
 
     /// Visits a call of a function that the program defines, with the places of its arguments.
-    fn helper(&mut self, group: &'p GroupIr, args: &'p [Ir], frame: &mut Frame) -> Option<ResultPath> {
+    fn helper(&mut self, group: &'p GroupIr, args: &'p [Ir], frame: &mut Frame<'p>) -> Option<ResultPath> {
         let places: Vec<Option<ResultPath>> = args.iter().map(|arg| self.expr(arg, frame)).collect();
         let mut arities = group.members.iter().flat_map(|member| &member.arities);
         let arity = arities.find(|arity| !arity.variadic && arity.fixed as usize == args.len())?;
@@ -490,7 +499,7 @@ impl<'p> Walk<'_, 'p> {
         }
     }
 
-    fn each_escapes(&mut self, args: &'p [Ir], frame: &mut Frame) {
+    fn each_escapes(&mut self, args: &'p [Ir], frame: &mut Frame<'p>) {
         for arg in args {
             let place = self.expr(arg, frame);
             self.escapes(place);
@@ -518,11 +527,12 @@ fn list(mut place: ResultPath) -> ResultPath {
     place
 }
 
-fn set(frame: &mut Frame, slot: u32, place: Option<ResultPath>) {
+fn set(frame: &mut Frame<'_>, slot: u32, place: Option<ResultPath>) {
     match place {
         Some(place) => frame.slots.insert(slot, place),
         None => frame.slots.remove(&slot),
     };
+    frame.functions.remove(&slot);
 }
 
 fn item(mut place: ResultPath) -> ResultPath {

@@ -7,5 +7,7 @@ mod followed;
 mod linear;
 mod missing;
 mod paging;
+#[cfg(feature = "function-values")]
+mod reads;
 mod review;
 mod unread_pages;

@@ -114,7 +114,8 @@ impl Compared {
             if found.effect.is_error() {
                 self.breaking.add(&found.tools);
             }
-            let finding = self.finding(found, reads, config, [old.catalog, new.catalog], sources);
+            let mut finding = self.finding(found, reads, config, [old.catalog, new.catalog], sources);
+            self.merge_refusals(&mut finding);
             self.programs.push(finding);
         }
         self.breaking.raise(&mut self.drift);
@@ -195,6 +196,24 @@ impl Compared {
             found.insert(path, reads);
         }
         found
+    }
+
+    /// Removes the findings about refused calls that a finding about a run shows too, and adds their help to this finding.
+    fn merge_refusals(&mut self, run: &mut Diagnostic) {
+        let mut others = Diagnostics::default();
+        for finding in std::mem::take(&mut self.programs).sorted() {
+            if finding.code != Code::CallFails || !is_shown_by(finding, run) {
+                others.push(finding.clone());
+                continue;
+            }
+            run.severity = run.severity.max(finding.severity);
+            for hint in &finding.hints {
+                if !run.hints.iter().any(|known| known.contains(hint.as_str())) {
+                    run.hints.push(hint.clone());
+                }
+            }
+        }
+        self.programs = others;
     }
 
     /// Returns the changes of a tool that can be the cause of what a program does.
@@ -343,6 +362,15 @@ impl Compared {
         }
         causes::sentence(&causes).into_iter().fold(finding, Diagnostic::hint)
     }
+}
+
+/// Whether a finding about a run has the place and the message of a finding about a call.
+fn is_shown_by(call: &Diagnostic, run: &Diagnostic) -> bool {
+    let Some(place) = call.primary.as_ref().map(|label| &label.place) else { return false };
+    let is_at =
+        |other: &Span| other.file == place.file && other.range.start <= place.range.end && place.range.start <= other.range.end;
+    run.primary.as_ref().is_some_and(|label| is_at(&label.place) && run.message.contains(&call.message))
+        || run.secondary.iter().any(|label| is_at(&label.place) && *label.text == *call.message)
 }
 
 /// Returns the start of the line of a test.

@@ -13,9 +13,10 @@ use crate::{EACH, EACH_SECOND};
 /// [`EACH`].
 const SOME_ITEMS: &[&str] = &["max-by", "min-by", "partition-by", "split-with", "sum-by", "take-while", "drop-while"];
 /// Functions that return one item.
-const ONE: &[&str] = &["first", "second", "last", "peek", "rand-nth", "nth"];
+pub(super) const ONE: &[&str] = &["first", "second", "last", "peek", "rand-nth", "nth"];
 /// Functions that return the items of their only argument, possibly fewer or in another order.
-const SAME: &[&str] = &["vec", "doall", "seq", "rest", "next", "reverse", "distinct", "sort", "butlast", "shuffle", "identity"];
+pub(super) const SAME: &[&str] =
+    &["vec", "doall", "seq", "rest", "next", "reverse", "distinct", "sort", "butlast", "shuffle", "identity"];
 /// Like [`SAME`], but the collection is the last of several arguments.
 const SAME_LAST: &[&str] = &["filter", "filterv", "remove", "take", "drop", "sort-by", "take-while", "drop-while", "distinct-by"];
 /// List functions, with the list as the last argument, that are meaningless for a result, which is always a map with at least two
@@ -33,7 +34,7 @@ impl<'p> Walk<'_, 'p> {
         name: &str,
         args: &'p [Ir],
         span: Span,
-        frame: &mut Frame,
+        frame: &mut Frame<'p>,
     ) -> Option<ResultPath> {
         if is_upstream_call(namespace, name) {
             self.each_escapes(args, frame);
@@ -128,11 +129,18 @@ impl<'p> Walk<'_, 'p> {
                         }
                         given
                     }
-                    _ => {
-                        let f = self.expr(f, frame);
-                        self.escapes(f);
-                        self.escapes(place.clone());
-                        None
+                    (_, each) => {
+                        // With several lists, the function takes an item of each.
+                        let has_one_list = between.is_empty() || at == 1 || name == "sort-by";
+                        let passed = if at == 1 { vec![None, each] } else { vec![each] };
+                        if let Some(given) = has_one_list.then(|| self.apply(f, &passed, frame)).flatten() {
+                            given
+                        } else {
+                            let f = self.expr(f, frame);
+                            self.escapes(f);
+                            self.escapes(place.clone());
+                            None
+                        }
                     }
                 };
                 if LISTS_OF.contains(&name) { given.map(list) } else { place.filter(|_| SAME_LAST.contains(&name)) }
