@@ -162,7 +162,7 @@ fn files_that_are_not_cases_are_reported_with_their_lines() {
         ("{}", "expected a list of cases, found an object"),
         (
             "[\n  {\"name\": \"a\", \"program\": \"p.clj\", \"wanted\": 1}\n]",
-            "ERROR p_cases.json (p_cases.json:2)\n  not a case: unknown field `wanted`",
+            "ERROR p_cases/a (p_cases.json:2)\n  not a case: unknown field `wanted`",
         ),
         ("[{\"name\": \"a\"}]", "missing field `program`"),
         ("[{\"name\": \"a\", \"program\": \"p\"},\n{\"name\": \"a\", \"program\": \"p\"}]", "there are two cases named a"),
@@ -175,4 +175,28 @@ fn files_that_are_not_cases_are_reported_with_their_lines() {
         assert_eq!(refused.code, Some(1), "{text}: {refused:?}");
         assert!(refused.stdout.contains(expected), "{text}: {refused:?}");
     }
+}
+
+#[test]
+fn wrong_cases_do_not_hide_the_others() {
+    let good = |name: &str| json!({ "name": name, "program": "p.clj", "arguments": { "least": 60 }, "cassette": "c.json" });
+    let mut wrong = good("wrong");
+    wrong["wanted"] = json!(1);
+    let cases = json!([good("first"), wrong, { "program": "p.clj" }, good("first"), good("last")]);
+    let (folder, finished) = run(&cases, &[]);
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    for part in [
+        "ERROR p_cases/wrong (p_cases.json:",
+        "  not a case: unknown field `wanted`",
+        "ERROR p_cases.json (p_cases.json:",
+        "  not a case: missing field `name`",
+        "ERROR p_cases/first (p_cases.json:",
+        "  there are two cases named first",
+        "4 tests, 2 assertions: 0 failed, 3 errors (",
+    ] {
+        assert!(finished.stdout.contains(part), "{part}\n{}", finished.stdout);
+    }
+    // A filter leaves out wrong cases too, except those without a name.
+    let last = folder.run(&["test", "--filter", "last"], false);
+    assert!(last.stdout.contains("1 test, 1 assertion: 0 failed, 1 error ("), "{last:?}");
 }

@@ -368,3 +368,71 @@ fn value_of_another_shape_than_a_case_declares_is_found() {
     assert!(wrong.stdout.contains("\n  expected_schema\n  expected: {\"maximum\":9}\n    actual: return: "), "{wrong:?}");
     assert!(wrong.stdout.contains("1 test, 2 assertions: 1 failed, 0 errors"), "{wrong:?}");
 }
+
+/// Returns a shop whose recorded list is empty.
+fn with_empty_list(program: &str) -> Folder {
+    let folder = with_program(program, "[]");
+    let mut cassette: Value = serde_json::from_str(&folder.read("c.json")).unwrap();
+    *cassette.pointer_mut("/tools/shop~1list-orders/requests/0/replies/0/value/items").unwrap() = json!([]);
+    folder.write("c.json", &cassette.to_string());
+    folder
+}
+
+#[test]
+fn recorded_empty_list_gets_the_faults_of_items_that_the_schema_describes() {
+    let folder = with_empty_list(
+        r#"(let [page (tool/call {:server "shop" :tool "list-orders"})]
+  (if (:ok page) (mapv (fn [order] (clojure.string/upper-case (:note order))) (:items (:value page))) (fail :none)))"#,
+    );
+    let found = folder.run(&["test", "--faults=missing_field,null,one_item,many_items", "--format", "json"], false);
+    let found = findings(&found);
+    let causes: Vec<&str> = found.iter().filter_map(|finding| finding["cause"].as_str()).collect();
+    assert_eq!(causes, ["missing_field", "null"], "{found:?}");
+    let change = "`items[].note` is missing; the items of the recorded empty list are generated";
+    assert_eq!(found[0]["change"], change, "{found:?}");
+    // A program that no item suits has one finding for the number of items, and none for members.
+    let folder = with_empty_list(
+        r#"(let [page (tool/call {:server "shop" :tool "list-orders"})]
+  (if (:ok page) (mapv (fn [order] (+ 1 (:customer order))) (:items (:value page))) (fail :none)))"#,
+    );
+    let options = ["test", "--faults=missing_field,null,one_item,non_ascii", "--format", "json"];
+    let found = findings(&folder.run(&options, false));
+    let causes: Vec<&str> = found.iter().filter_map(|finding| finding["cause"].as_str()).collect();
+    assert_eq!(causes, ["one_item"], "{found:?}");
+}
+
+#[test]
+fn optional_member_that_is_absent_in_the_recording_is_made_null() {
+    let program = r#"(let [page (tool/call {:server "shop" :tool "list-orders"})]
+  (if (:ok page)
+    (mapv (fn [order] (clojure.string/upper-case (get order :note "none"))) (:items (:value page)))
+    (fail :none)))"#;
+    let folder = with_program(program, r#"["NONE" "NONE"]"#);
+    let mut cassette: Value = serde_json::from_str(&folder.read("c.json")).unwrap();
+    let orders = cassette.pointer_mut("/tools/shop~1list-orders/requests/0/replies/0/value/items").unwrap();
+    for order in orders.as_array_mut().unwrap() {
+        order.as_object_mut().unwrap().remove("note");
+    }
+    folder.write("c.json", &cassette.to_string());
+    let found = findings(&folder.run(&["test", "--faults=null", "--format", "json"], false));
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(finding["change"], "`items[].note` is null");
+}
+
+#[test]
+fn faults_that_the_recorded_answers_hide_are_named_for_each_tool() {
+    let program = r#"(let [page (tool/call {:server "shop" :tool "list-orders"})] (if (:ok page) [] (fail (:reason page))))"#;
+    let folder = with_program(program, "[]");
+    let mut cassette: Value = serde_json::from_str(&folder.read("c.json")).unwrap();
+    // An answer that the output schema refutes may have items of any shape.
+    *cassette.pointer_mut("/tools/shop~1list-orders/requests/0/replies/0/value").unwrap() = json!([]);
+    folder.write("c.json", &cassette.to_string());
+    let said = "; not tried with the recorded answers of shop/list-orders: missing_field, one_item, many_items, non_ascii\n";
+    let text = folder.run(&["test", "--faults"], false).success();
+    assert!(text.contains(said), "{text}");
+    let json = folder.run(&["test", "--faults=timeout,one_item", "--format", "json"], false).success();
+    assert!(json.contains(r#""untried":[{"upstream":"shop","tool":"list-orders","faults":["one_item"]}]"#), "{json}");
+    // Nothing is hidden where items are known.
+    let known = with_program(ROBUST, "15").run(&["test", "--faults"], false).success();
+    assert!(!known.contains("not tried"), "{known}");
+}

@@ -2,11 +2,13 @@
 
 use ptc_catalog::{By, Paging, Tool};
 use ptc_compiler::json::Json;
+use ptc_compiler::json_schema::Schema;
 use ptc_runtime::upstream::{Reason, UpstreamError};
 
 use super::Outcome;
 use super::content::Content;
 use super::declared_output::DeclaredOutput;
+use super::filled::{filled, has_empty_list};
 use super::pages;
 use super::paths::{Extent, Step, described, edit, paths};
 
@@ -51,6 +53,16 @@ pub(crate) struct Variant<'r> {
     pub(crate) has_next_page: bool,
     /// The change of a value, with which smaller answers get the same fault. `None` for texts and failures.
     pub(crate) edit: Option<Edit<'r>>,
+    /// Whether lists that were recorded empty have generated items.
+    pub(crate) has_generated_items: bool,
+}
+
+impl Variant<'_> {
+    /// Notes that the variant is one of [`Recorded::filled`].
+    pub(crate) fn of_generated_items(self) -> Self {
+        let change = format!("{}; the items of the recorded empty list are generated", self.change);
+        Variant { change, has_generated_items: true, ..self }
+    }
 }
 
 /// The answer to a call, and what is known about the answers of its tool.
@@ -66,6 +78,26 @@ impl Fault {
     /// Whether a smaller answer may have less of the fault: a list need not be as long.
     pub(crate) fn is_gradual(&self) -> bool {
         self.name == "many_items"
+    }
+
+    /// Whether the recorded answer has no value from which variants of the fault can be derived, although the tool may give an answer that
+    /// has the fault. `filled` is [`Recorded::filled`] of the answer.
+    ///
+    /// Other faults without variants are not worth a word: a tool without pages announces none, an answer without lists has none of
+    /// another length, and the output schema may require each member.
+    pub(crate) fn is_hidden(&self, recorded: &Recorded, filled: Option<&Recorded>) -> bool {
+        let fails = recorded.outcome.is_err();
+        let lacks_items = || filled.or(Some(recorded)).and_then(Recorded::json).is_some_and(has_empty_list);
+        match self.name {
+            "timeout" | "tool_error" | "next_page" => false,
+            "empty_list" => fails,
+            _ => fails || lacks_items(),
+        }
+    }
+
+    /// Whether an answer with generated items may break a rule by their number alone.
+    pub(crate) fn is_of_size(&self) -> bool {
+        matches!(self.name, "one_item" | "many_items")
     }
 
     /// Returns the variants of an answer that the tool may give, and the number of those that are left out.
@@ -88,6 +120,17 @@ impl Recorded {
         Recorded { tool, outcome, content, declared, paging }
     }
 
+    /// Returns the answer with generated items in its empty lists, if the output schema describes them.
+    pub(crate) fn filled(&self) -> Option<Recorded> {
+        let (json, answer) = (filled(&self.declared, self.json()?)?, self.outcome.as_ref().ok()?);
+        Some(Recorded::new(self.tool, Ok(Content::Json(json).replace_in(answer))))
+    }
+
+    /// Returns the answer.
+    pub(crate) fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
     /// Whether a call requests a further page. `request` is the canonical text of its arguments.
     pub(crate) fn is_for_further_page(&self, request: &str) -> bool {
         self.paging.as_ref().is_some_and(|paging| pages::is_for_further_page(paging, request))
@@ -105,7 +148,13 @@ impl Recorded {
     fn changed<'r>(&'r self, change: String, edit: Edit<'r>) -> Option<Variant<'r>> {
         let (json, answer) = (self.json()?, self.outcome.as_ref().ok()?);
         let changed = edit(json).filter(|changed| changed != json && self.declared.permits(changed))?;
-        Some(Variant { change, outcome: Ok(Content::Json(changed).replace_in(answer)), has_next_page: false, edit: Some(edit) })
+        Some(Variant {
+            change,
+            outcome: Ok(Content::Json(changed).replace_in(answer)),
+            has_next_page: false,
+            edit: Some(edit),
+            has_generated_items: false,
+        })
     }
 
     /// Returns a variant for each path whose values the function changes, and for each extent.
@@ -140,7 +189,13 @@ impl Recorded {
         let (Some(Content::Text(text)), Ok(answer)) = (&self.content, &self.outcome) else { return None };
         let edited = edit(text);
         let outcome = Ok(Content::Text(edited.clone()).replace_in(answer));
-        (edited != *text).then(|| Variant { change: change.to_owned(), outcome, has_next_page: false, edit: None })
+        (edited != *text).then(|| Variant {
+            change: change.to_owned(),
+            outcome,
+            has_next_page: false,
+            edit: None,
+            has_generated_items: false,
+        })
     }
 
     fn failing(&self, reason: Reason, message: &'static str) -> Vec<Variant<'_>> {
@@ -154,6 +209,7 @@ impl Recorded {
             outcome: Err(fault),
             has_next_page: false,
             edit: None,
+            has_generated_items: false,
         }]
     }
 }
@@ -202,8 +258,28 @@ fn missing_field(recorded: &Recorded) -> Vec<Variant<'_>> {
 }
 
 fn null(recorded: &Recorded) -> Vec<Variant<'_>> {
-    recorded
-        .edited(&[Extent::All, Extent::First], "is null", &|_| true, |value| std::mem::replace(value, Json::Null) != Json::Null)
+    let mut variants = recorded
+        .edited(&[Extent::All, Extent::First], "is null", &|_| true, |value| std::mem::replace(value, Json::Null) != Json::Null);
+    // A member that is absent from all recorded objects can be null too, if the output schema names it and permits null.
+    for path in recorded.json().map(paths).unwrap_or_default() {
+        for name in recorded.unseen_members(&path) {
+            let member: Vec<Step> = path.iter().cloned().chain([Step::Member(name.clone())]).collect();
+            let path = path.clone();
+            let with_null = move |json: &Json| {
+                let mut changed = json.clone();
+                let mut add = |object: &mut Json| {
+                    let is_absent = matches!(object, Json::Object(_)) && object.get(&name).is_none();
+                    if is_absent {
+                        object.set(&*name, Json::Null);
+                    }
+                    is_absent
+                };
+                edit(&mut changed, &path, Extent::All, &mut add).then_some(changed)
+            };
+            push(&mut variants, recorded.changed(format!("{} is null", described(&member)), Box::new(with_null)));
+        }
+    }
+    variants
 }
 
 fn one_item(recorded: &Recorded) -> Vec<Variant<'_>> {
@@ -253,12 +329,19 @@ fn next_page(recorded: &Recorded) -> Vec<Variant<'_>> {
     let (Some(paging), Ok(answer)) = (&recorded.paging, &recorded.outcome) else { return Vec::new() };
     if pages::announces(recorded.tool, &recorded.outcome) {
         let change = "the recorded answer announces another page".to_owned();
-        return vec![Variant { change, outcome: recorded.outcome.clone(), has_next_page: true, edit: None }];
+        return vec![Variant {
+            change,
+            outcome: recorded.outcome.clone(),
+            has_next_page: true,
+            edit: None,
+            has_generated_items: false,
+        }];
     }
     let change = "another page is announced".to_owned();
     if paging.by == By::Header {
         let linked = pages::linked(paging, answer);
-        let variant = |linked| Variant { change, outcome: Ok(linked), has_next_page: true, edit: None };
+        let variant =
+            |linked| Variant { change, outcome: Ok(linked), has_next_page: true, edit: None, has_generated_items: false };
         return linked.map(variant).into_iter().collect();
     }
     let announced = |json: &Json| pages::announced(paging, json, &|json| recorded.declared.permits(json));
@@ -269,19 +352,35 @@ fn next_page(recorded: &Recorded) -> Vec<Variant<'_>> {
 impl Recorded {
     /// Whether the output schema states the format of a string, which a change would break although validation permits it.
     fn has_format(&self, path: &[Step]) -> bool {
-        let Some(root) = self.declared.schema() else { return false };
-        let schema = ptc_compiler::json_schema::Schema::new(root);
+        self.at(path).is_some_and(|(schema, node)| schema.keyword(node, "format").is_some())
+    }
+
+    /// Returns the members that the output schema names for the objects at a path, and that none of these objects has.
+    fn unseen_members(&self, path: &[Step]) -> Vec<String> {
+        let (Some((schema, node)), Some(json)) = (self.at(path), self.json()) else { return Vec::new() };
+        let mut names: Vec<String> = schema.members(node).properties.iter().map(|(name, _)| (*name).to_owned()).collect();
+        // The search changes nothing.
+        edit(&mut json.clone(), path, Extent::All, &mut |object| {
+            names.retain(|name| object.get(name).is_none());
+            false
+        });
+        names
+    }
+
+    /// Returns the part of the output schema that describes the values at a path.
+    fn at(&self, path: &[Step]) -> Option<(Schema<'_>, &Json)> {
+        let root = self.declared.schema()?;
+        let schema = Schema::new(root);
         let mut node = root;
         for step in path {
             let body = schema.body(node);
-            let next = match step {
+            node = match step {
                 Step::Items => schema.keyword(body, "items"),
                 Step::Member(name) => schema.members(body).get(name),
-            };
-            let Some(next) = next else { return false };
-            node = next;
+            }?;
         }
-        schema.keyword(schema.body(node), "format").is_some()
+        let body = schema.body(node);
+        Some((schema, body))
     }
 }
 

@@ -45,9 +45,18 @@ pub(crate) fn answer_to(tool: &Tool, declared: &DeclaredOutput, seed: u64, reque
 
 /// Generates an answer. `None` if none that matches was found.
 pub(crate) fn answer(declared: &DeclaredOutput, seed: u64) -> Option<Json> {
-    let root = declared.schema()?;
     let mut rng = Rng::with_seed(seed);
     let bias = Bias::ALL.get(rng.usize(..Bias::ALL.len())).copied().unwrap_or(Bias::Mixed);
+    biased(declared, bias, rng)
+}
+
+/// Generates an answer with its optional members, and with null only where nothing else is permitted.
+pub(crate) fn full_answer(declared: &DeclaredOutput, seed: u64) -> Option<Json> {
+    biased(declared, Bias::Full, Rng::with_seed(seed))
+}
+
+fn biased(declared: &DeclaredOutput, bias: Bias, rng: Rng) -> Option<Json> {
+    let root = declared.schema()?;
     let mut generator = Generator { schema: Schema::new(root), bias, rng };
     (0..MAX_TRIES).find_map(|_| generator.value(root, 0).filter(|answer| declared.permits(answer)))
 }

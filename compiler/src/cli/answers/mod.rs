@@ -12,6 +12,7 @@
 pub(crate) mod content;
 pub(crate) mod declared_output;
 pub(crate) mod faults;
+mod filled;
 pub(crate) mod generate;
 pub(crate) mod pages;
 mod paths;

@@ -74,6 +74,15 @@ pub(super) struct CaseFile {
     stem: String,
     /// The cases with their lines.
     pub(super) cases: Vec<(usize, Case)>,
+    /// The cases that cannot be run. The other cases of the file can be.
+    pub(super) wrong: Vec<WrongCase>,
+}
+
+/// A case that cannot be run.
+pub(super) struct WrongCase {
+    /// The name of the case. `None` if the case has none.
+    name: Option<String>,
+    pub(super) error: FileError,
 }
 
 impl CaseFile {
@@ -89,30 +98,50 @@ impl CaseFile {
         let items = node.elements();
         let items =
             items.ok_or_else(|| FileError { line: 1, message: format!("expected a list of cases, found {}", node.kind()) })?;
-        let mut cases: Vec<(usize, Case)> = Vec::new();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let mut read = CaseFile { path: name, stem, cases: Vec::new(), wrong: Vec::new() };
         for item in items {
             let (line, _) = sources.position(file, item.range.start);
-            let case: Case = serde_json::from_str(&Json::from(item).canonical()).map_err(|error| {
-                // The position in the canonical text is not that in the file.
-                let message = error.to_string();
-                let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
-                FileError { line, message: format!("not a case: {message}") }
-            })?;
-            let kinds = [case.expected.is_some(), case.expected_schema.is_some(), case.expected_failure.is_some()];
-            if kinds.into_iter().filter(|kind| *kind).count() > 1 {
-                let message = "a case has one of `expected`, `expected_schema` and `expected_failure`".to_owned();
-                return Err(FileError { line, message });
+            let json = Json::from(item);
+            match read.case(&json) {
+                Ok(case) => read.cases.push((line, case)),
+                Err(message) => {
+                    let name = json.get("name").and_then(Json::as_str).map(str::to_owned);
+                    read.wrong.push(WrongCase { name, error: FileError { line, message } });
+                }
             }
-            if case.calls_in_order && case.calls.is_none() {
-                return Err(FileError { line, message: "`calls_in_order` needs `calls`".to_owned() });
-            }
-            if cases.iter().any(|(_, known)| known.name == case.name) {
-                return Err(FileError { line, message: format!("there are two cases named {}", case.name) });
-            }
-            cases.push((line, case));
         }
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(CaseFile { path: name, stem, cases })
+        Ok(read)
+    }
+
+    /// Reads a case that follows the cases so far. Returns a sentence if the case cannot be run.
+    fn case(&self, json: &Json) -> Result<Case, String> {
+        let case: Case = serde_json::from_str(&json.canonical()).map_err(|error| {
+            // The position in the canonical text is not that in the file.
+            let message = error.to_string();
+            let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
+            format!("not a case: {message}")
+        })?;
+        let kinds = [case.expected.is_some(), case.expected_schema.is_some(), case.expected_failure.is_some()];
+        if kinds.into_iter().filter(|kind| *kind).count() > 1 {
+            return Err("a case has one of `expected`, `expected_schema` and `expected_failure`".to_owned());
+        }
+        if case.calls_in_order && case.calls.is_none() {
+            return Err("`calls_in_order` needs `calls`".to_owned());
+        }
+        if self.cases.iter().any(|(_, known)| known.name == case.name) {
+            return Err(format!("there are two cases named {}", case.name));
+        }
+        Ok(case)
+    }
+
+    /// Returns the results of the cases that cannot be run and whose full names are selected. A case without a name is always selected.
+    pub(super) fn wrong_outcomes(&self, is_selected: impl Fn(&str) -> bool) -> Vec<TestOutcome> {
+        let outcome = |WrongCase { name, error }: &WrongCase| {
+            let name = name.as_ref().map(|name| format!("{}/{name}", self.stem)).unwrap_or_default();
+            TestOutcome { name, ..TestOutcome::of_file(&self.path, error.line, error.message.clone()) }
+        };
+        self.wrong.iter().map(outcome).filter(|outcome| outcome.name.is_empty() || is_selected(&outcome.name)).collect()
     }
 
     /// Returns the name of a case with that of its file.

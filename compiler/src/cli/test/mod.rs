@@ -269,6 +269,7 @@ fn run_files(
         }
     }
     for file in &case_files {
+        outcomes.extend(file.wrong_outcomes(is_selected));
         let cases = file.cases.iter().filter(|(_, case)| is_selected(&file.full_name(case)));
         asked.extend(cases.map(|(line, case)| (file.inputs(case), Subject::Case(file, *line, case))));
     }

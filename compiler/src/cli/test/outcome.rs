@@ -73,11 +73,22 @@ pub(super) struct CheckOutcome {
     pub(super) unanswered: usize,
     /// The number of changed answers that were left out, since there were too many.
     pub(super) left_out: usize,
+    /// The faults that the recorded answers do not permit to try.
+    pub(super) untried: Vec<UntriedFaults>,
     /// Why the program was not checked.
     pub(super) skipped: Option<String>,
     pub(super) findings: Vec<Finding>,
     /// The time that it took.
     pub(super) duration: Duration,
+}
+
+/// The faults of a tool that its recorded answers do not permit to try: they fail, or have empty lists of unknown items.
+#[derive(Debug, Clone)]
+pub(super) struct UntriedFaults {
+    pub(super) upstream: &'static str,
+    pub(super) tool: &'static str,
+    /// The names of the faults.
+    pub(super) faults: Vec<&'static str>,
 }
 
 /// A rule that a program breaks with other answers.

@@ -7,6 +7,7 @@
 //! | `judgement` | the rules for the end of a program |
 //! | `weaken` | a recorded answer with null and without members, where only another output schema permits it |
 //! | `shrink` | smaller answers that break the same rule |
+//! | `untried` | the faults that no recorded answer of a tool permits to try |
 //! | `thresholds` | the least number and the shortest text and list in an answer that break it |
 //!
 //! A program is run with the recorded answers first. Each further run depends only on these and on the options, so that two runs of
@@ -17,6 +18,7 @@ mod judgement;
 mod properties;
 mod shrink;
 mod thresholds;
+mod untried;
 mod weaken;
 
 use std::collections::BTreeMap;
@@ -36,6 +38,7 @@ use crate::answers::content::{Content, shown};
 use crate::answers::faults::{Fault, Recorded, Variant};
 pub(super) use adapt::adapted;
 use judgement::{Baseline, Violation, judge};
+use untried::Untried;
 pub(super) use weaken::{Weakness, weaken};
 
 /// The kinds of checks.
@@ -142,10 +145,26 @@ impl Target {
 
     /// Gives each call each fault.
     fn faults(&self, plan: &Plan, baseline: &Baseline, outcome: &mut CheckOutcome) {
+        let mut untried = Untried::default();
         for call in &baseline.calls {
             let recorded = Recorded::new(call.tool, call.outcome.clone());
+            let filled = recorded.filled();
+            // A rule that any items break says nothing about a fault of one of their members.
+            let of_items = filled.as_ref().and_then(|filled| {
+                let answers = BTreeMap::from([(call.key.clone(), filled.outcome().clone())]);
+                self.judged(answers, baseline, None).ok().flatten()
+            });
             for fault in &plan.faults {
-                let (variants, left_out) = fault.variants(&recorded);
+                let (mut variants, mut left_out) = fault.variants(&recorded);
+                if let Some(filled) = &filled {
+                    let (more, more_left_out) = fault.variants(filled);
+                    let is_known = |one: &Variant<'_>| variants.iter().any(|known| known.change == one.change);
+                    let more: Vec<Variant<'_>> =
+                        more.into_iter().filter(|one| one.outcome != call.outcome && !is_known(one)).collect();
+                    variants.extend(more.into_iter().map(Variant::of_generated_items));
+                    left_out += more_left_out;
+                }
+                untried.add(call, fault, !variants.is_empty(), fault.is_hidden(&recorded, filled.as_ref()));
                 outcome.left_out += left_out;
                 let mut found: Vec<(Violation, Variant<'_>, usize)> = Vec::new();
                 for variant in variants {
@@ -154,6 +173,10 @@ impl Target {
                     }
                     outcome.runs += 1;
                     match self.violation(&call.key, &variant, baseline) {
+                        Ok(Some(violation))
+                            if variant.has_generated_items
+                                && !fault.is_of_size()
+                                && of_items.as_ref().is_some_and(|known| known.is_like(&violation)) => {}
                         Ok(None) => {}
                         Ok(Some(violation)) => match found.iter_mut().find(|(known, ..)| known.is_like(&violation)) {
                             Some((.., similar)) => *similar += 1,
@@ -163,13 +186,15 @@ impl Target {
                     }
                 }
                 for (violation, variant, similar) in found {
-                    let (violation, answer) = self.shrunk(&call.key, variant, violation, baseline, &recorded, fault.is_gradual());
+                    let origin = filled.as_ref().filter(|_| variant.has_generated_items).unwrap_or(&recorded);
+                    let (violation, answer) = self.shrunk(&call.key, variant, violation, baseline, origin, fault.is_gradual());
                     let Variant { change, outcome: answer, .. } = answer;
                     let answers = vec![ReplacedAnswer::new(&call.key, &shown(&answer))];
                     outcome.findings.push(self.finding(violation, fault.name, change, answers, similar));
                 }
             }
         }
+        outcome.untried = untried.faults();
     }
 
     fn finding(

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Counts, Results};
 use crate::test::coverage::{ProgramCoverage, Ratio};
 use crate::test::diff::Difference;
-use crate::test::outcome::{CheckOutcome, FailedAssertion, Finding, ReplacedAnswer, TestOutcome};
+use crate::test::outcome::{CheckOutcome, FailedAssertion, Finding, ReplacedAnswer, TestOutcome, UntriedFaults};
 
 /// A test.
 #[derive(Serialize, JsonSchema)]
@@ -77,10 +77,22 @@ pub(crate) struct CheckLine<'a> {
     unanswered: usize,
     /// The number of changed answers that were left out, since there were too many.
     left_out: usize,
+    /// The faults that the recorded answers do not permit to try.
+    untried: Vec<UntriedLine<'a>>,
     /// Why the program was not checked.
     skipped: Option<&'a str>,
     findings: Vec<FindingLine<'a>>,
     duration_ms: u64,
+}
+
+/// The faults of a tool that its recorded answers do not permit to try: they fail, or have empty lists of unknown items.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Untried")]
+struct UntriedLine<'a> {
+    upstream: &'a str,
+    tool: &'a str,
+    /// The names of the faults.
+    faults: &'a [&'a str],
 }
 
 /// A rule that a program breaks with other answers.
@@ -226,10 +238,15 @@ fn check(outcome: &CheckOutcome) -> CheckLine<'_> {
         runs: outcome.runs,
         unanswered: outcome.unanswered,
         left_out: outcome.left_out,
+        untried: outcome.untried.iter().map(untried).collect(),
         skipped: outcome.skipped.as_deref(),
         findings: outcome.findings.iter().map(finding).collect(),
         duration_ms: milliseconds(outcome.duration),
     }
+}
+
+fn untried(untried: &UntriedFaults) -> UntriedLine<'_> {
+    UntriedLine { upstream: untried.upstream, tool: untried.tool, faults: &untried.faults }
 }
 
 fn finding(finding: &Finding) -> FindingLine<'_> {

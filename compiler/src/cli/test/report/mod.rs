@@ -10,7 +10,7 @@ pub(super) mod text;
 use std::time::Duration;
 
 use super::coverage::ProgramCoverage;
-use super::outcome::{CheckOutcome, TestOutcome, Verdict};
+use super::outcome::{CheckOutcome, TestOutcome, UntriedFaults, Verdict};
 use crate::numbers::count;
 
 /// What is reported.
@@ -84,6 +84,9 @@ fn extent(check: &CheckOutcome) -> String {
     if check.left_out > 0 {
         text.push_str("; left out: ");
         text.push_str(&count(check.left_out, "answer"));
+    }
+    for UntriedFaults { upstream, tool, faults } in &check.untried {
+        text.push_str(&format!("; not tried with the recorded answers of {upstream}/{tool}: {}", faults.join(", ")));
     }
     text
 }

@@ -29,7 +29,7 @@ use ptc_compiler::serve::cassette::{Cassette, Player};
 use ptc_lisp::ErrorKind;
 
 use super::bench::{Bench, Engines, Inputs, Shared};
-use super::cases::CaseFile;
+use super::cases::{CaseFile, WrongCase};
 use super::checks::{Weakness, adapted};
 use super::discover;
 use super::file::TestFile;
@@ -90,6 +90,9 @@ impl Upgrade<'_> {
             };
             let read = if name.ends_with(discover::CASES) {
                 CaseFile::read(&path, &text).map(|file| {
+                    for WrongCase { error, .. } in &file.wrong {
+                        effects.add_unusable(UnusableTests::new(&name, &text, error.line, error.message.clone()));
+                    }
                     file.cases.iter().try_for_each(|(line, case)| {
                         let subject = Subject::Case(&file, *line, case);
                         self.compare(&engines, &file.inputs(case), &text, *line, &subject, &mut effects)
