@@ -367,7 +367,7 @@ impl<'p> Walk<'_, 'p> {
         {
             return self.helper(group, args, frame);
         }
-        if let Some(given) = self.call_value(f, args, frame) {
+        if let Ok(given) = self.call_value(f, args, frame) {
             return given;
         }
         let place = self.expr(f, frame);

@@ -133,7 +133,7 @@ impl<'p> Walk<'_, 'p> {
                         // With several lists, the function takes an item of each.
                         let has_one_list = between.is_empty() || at == 1 || name == "sort-by";
                         let passed = if at == 1 { vec![None, each] } else { vec![each] };
-                        if let Some(given) = has_one_list.then(|| self.apply(f, &passed, frame)).flatten() {
+                        if has_one_list && let Ok(given) = self.apply(f, &passed, frame) {
                             given
                         } else {
                             let f = self.expr(f, frame);

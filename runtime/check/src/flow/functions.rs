@@ -38,6 +38,9 @@ pub(super) struct Loop {
     changed: Vec<u32>,
 }
 
+/// A function is not followed, so that its value and what it reads are not known.
+pub(super) struct NotFollowed;
+
 /// Returns what the functions of a group capture.
 pub(super) fn captured<'p>(group: &GroupIr, frame: &Frame<'p>) -> Captures<'p> {
     let places = group.captures.iter().map(|capture| match capture {
@@ -92,52 +95,56 @@ impl<'p> Walk<'_, 'p> {
         }
     }
 
-    /// Visits a call of an expression that is not a name of a global function. Returns `None` if the function is not followed.
-    pub(super) fn call_value(&mut self, f: &'p Ir, args: &'p [Ir], frame: &mut Frame<'p>) -> Option<Option<ResultPath>> {
+    /// Visits a call of an expression that is not a name of a global function.
+    pub(super) fn call_value(
+        &mut self,
+        f: &'p Ir,
+        args: &'p [Ir],
+        frame: &mut Frame<'p>,
+    ) -> Result<Option<ResultPath>, NotFollowed> {
         let is_combined = || matches!(&f.op, Op::Builtin { row, .. } if is_combinator(row.name));
         if !self.follows_values() || !(is_combined() || self.function_of(f, frame).is_some()) {
-            return None;
+            return Err(NotFollowed);
         }
         // The function itself is visited too, since it may not take this number of arguments.
         self.expr(f, frame);
         let places: Vec<Option<ResultPath>> = args.iter().map(|arg| self.expr(arg, frame)).collect();
-        Some(self.apply(f, &places, frame).flatten())
+        Ok(self.apply(f, &places, frame).unwrap_or_default())
     }
 
-    /// Visits a call of a function with the places of its arguments, and returns the place of its value. Returns `None` if the function
-    /// is not followed.
+    /// Visits a call of a function with the places of its arguments, and returns the place of its value.
     pub(super) fn apply(
         &mut self,
         f: &'p Ir,
         places: &[Option<ResultPath>],
         frame: &mut Frame<'p>,
-    ) -> Option<Option<ResultPath>> {
+    ) -> Result<Option<ResultPath>, NotFollowed> {
         if !self.follows_values() || self.depth >= MAX_HELPER_DEPTH {
-            return None;
+            return Err(NotFollowed);
         }
         match (&f.op, places) {
-            (Op::Const(key @ Value::Keyword(_)), [from, ..]) => Some(from.clone().and_then(|from| self.key(from, key, f.span))),
-            (Op::Const(Value::Builtin(row)), [from]) if ONE.contains(&row.name) => Some(from.clone().map(item)),
-            (Op::Const(Value::Builtin(row)), [from]) if SAME.contains(&row.name) => Some(from.clone()),
+            (Op::Const(key @ Value::Keyword(_)), [from, ..]) => Ok(from.clone().and_then(|from| self.key(from, key, f.span))),
+            (Op::Const(Value::Builtin(row)), [from]) if ONE.contains(&row.name) => Ok(from.clone().map(item)),
+            (Op::Const(Value::Builtin(row)), [from]) if SAME.contains(&row.name) => Ok(from.clone()),
             (Op::Builtin { row, args }, _) if is_combinator(row.name) => {
                 let is_chain = row.name == "comp";
                 let mut passed = places.to_vec();
                 for f in args.iter().rev() {
                     let given = self.apply(f, &passed, frame);
-                    if given.is_none() {
+                    if given.is_err() {
                         self.expr(f, frame);
                     }
                     if is_chain {
-                        passed = vec![given.flatten()];
+                        passed = vec![given.unwrap_or_default()];
                     }
                 }
-                Some(passed.pop().flatten().filter(|_| is_chain))
+                Ok(passed.pop().flatten().filter(|_| is_chain))
             }
             _ => {
-                let function = self.function_of(f, frame)?;
-                let member = function.group.members.get(function.member)?;
+                let function = self.function_of(f, frame).ok_or(NotFollowed)?;
+                let member = function.group.members.get(function.member).ok_or(NotFollowed)?;
                 let takes = |arity: &&ptc_lisp::ir::ArityIr| !arity.variadic && arity.fixed as usize == places.len();
-                let arity = member.arities.iter().find(takes)?;
+                let arity = member.arities.iter().find(takes).ok_or(NotFollowed)?;
                 let mut inner = Frame { captures: function.captures.clone(), ..Frame::default() };
                 for (slot, place) in places.iter().enumerate() {
                     set(&mut inner, slot as u32, place.clone());
@@ -145,7 +152,7 @@ impl<'p> Walk<'_, 'p> {
                 self.depth += 1;
                 let given = self.expr(&arity.body, &mut inner);
                 self.depth -= 1;
-                Some(given)
+                Ok(given)
             }
         }
     }

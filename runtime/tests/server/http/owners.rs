@@ -92,10 +92,14 @@ fn waiting_owner_is_served_before_the_owner_with_most_calls() {
     let mut reader = site.authenticated(BOB);
     let mut wait_for = |metric: &str, value| until(metric, || reader.count(metric) == value);
     let mut running: Vec<Client> = (0..2).map(|_| site.authenticated(ALICE)).collect();
-    running.iter_mut().for_each(|client| client.send_eval(1, ENDLESS));
+    for client in &mut running {
+        client.send_eval(1, ENDLESS);
+    }
     wait_for("ptc_programs_running", 2);
     let mut queued: Vec<Client> = (0..5).map(|_| site.authenticated(ALICE)).collect();
-    queued.iter_mut().for_each(|client| client.send_eval(1, ENDLESS));
+    for client in &mut queued {
+        client.send_eval(1, ENDLESS);
+    }
     wait_for("ptc_programs_queued", 5);
     let mut bob = site.authenticated(BOB);
     bob.send_eval(1, "(+ 1 2)");

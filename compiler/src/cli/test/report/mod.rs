@@ -7,6 +7,7 @@ pub(super) mod junit;
 pub(super) mod lcov;
 pub(super) mod text;
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::coverage::ProgramCoverage;
@@ -86,7 +87,7 @@ fn extent(check: &CheckOutcome) -> String {
         text.push_str(&count(check.left_out, "answer"));
     }
     for UntriedFaults { upstream, tool, faults } in &check.untried {
-        text.push_str(&format!("; not tried with the recorded answers of {upstream}/{tool}: {}", faults.join(", ")));
+        let _ = write!(text, "; not tried with the recorded answers of {upstream}/{tool}: {}", faults.join(", "));
     }
     text
 }

@@ -93,26 +93,26 @@ impl Upgrade<'_> {
                     for WrongCase { error, .. } in &file.wrong {
                         effects.add_unusable(UnusableTests::new(&name, &text, error.line, error.message.clone()));
                     }
-                    file.cases.iter().try_for_each(|(line, case)| {
+                    for (line, case) in &file.cases {
                         let subject = Subject::Case(&file, *line, case);
-                        self.compare(&engines, &file.inputs(case), &text, *line, &subject, &mut effects)
-                    })
+                        self.compare(&engines, &file.inputs(case), &text, *line, &subject, &mut effects);
+                    }
                 })
             } else {
                 TestFile::read(&path, &text).map(|file| {
-                    file.tests.iter().enumerate().try_for_each(|(at, test)| match &test.error {
-                        Some(error) => {
-                            effects.add_unusable(UnusableTests::new(&name, &text, error.line, error.message.clone()));
-                            Ok(())
+                    for (at, test) in file.tests.iter().enumerate() {
+                        match &test.error {
+                            Some(error) => {
+                                effects.add_unusable(UnusableTests::new(&name, &text, error.line, error.message.clone()));
+                            }
+                            // The config and the cassette are those of the namespace.
+                            None => self.compare(&engines, &file.inputs(), &text, 1, &Subject::Test(&file, at), &mut effects),
                         }
-                        // The config and the cassette are those of the namespace.
-                        None => self.compare(&engines, &file.inputs(), &text, 1, &Subject::Test(&file, at), &mut effects),
-                    })
+                    }
                 })
             };
-            match read {
-                Ok(compared) => compared?,
-                Err(error) => effects.add_unusable(UnusableTests::new(&name, &text, error.line, error.message)),
+            if let Err(error) = read {
+                effects.add_unusable(UnusableTests::new(&name, &text, error.line, error.message));
             }
         }
         Ok(effects)
@@ -128,15 +128,15 @@ impl Upgrade<'_> {
         line: usize,
         subject: &Subject<'_>,
         effects: &mut Effects,
-    ) -> Result<(), Failure> {
+    ) {
         // A test without recorded answers calls no tools.
-        let Some(cassette) = &inputs.cassette else { return Ok(()) };
+        let Some(cassette) = &inputs.cassette else { return };
         let unusable = |reason: String| UnusableTests::new(&inputs.path, text, line, reason);
         match &inputs.config {
             Some(config) if files::is_same(config, self.config) => {}
             config => {
                 effects.add_unusable(self.of_other_config(config.as_deref(), unusable));
-                return Ok(());
+                return;
             }
         }
         let name = cassette.display().to_string();
@@ -158,7 +158,7 @@ impl Upgrade<'_> {
                 for program in &ran.programs {
                     effects.add(Self::untested(&bench, program, test_place(&ran, inputs, text)));
                 }
-                return Ok(());
+                return;
             }
         };
         let former = old_bench(&recorded);
@@ -198,7 +198,6 @@ impl Upgrade<'_> {
                 ..base
             });
         }
-        Ok(())
     }
 
     /// Returns a program that a test runs, without its effect.
