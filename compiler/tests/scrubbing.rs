@@ -77,6 +77,20 @@ fn rule_that_merges_requests_is_an_error_or_a_warning() {
     assert!(log.contains("a recording does not replay its program") && log.contains(sentence), "{log}");
 }
 
+#[test]
+fn places_that_keep_a_scrubbed_text_are_named_without_the_text() {
+    let folder = Folder::new();
+    folder
+        .write("names.clj", r#"(mapv (fn [a] (:value (tool/call {:server "s" :tool "echo" :args {:a a}}))) ["anna" "annabel"])"#);
+    let record = folder.run(&["record", "upstreams.json", "names.clj", "-o", "c.json", "--scrub-pattern", r"\banna\b"], true);
+    assert!(record.stderr.contains("still have scrubbed texts") && record.stderr.contains("s/echo: requests[0]"), "{record:?}");
+    assert!(!record.stderr.contains("annabel"), "{record:?}");
+    record.success();
+    let record = folder.run(&["record", "upstreams.json", "names.clj", "-o", "d.json", "--scrub-pattern", "anna(bel)?"], true);
+    assert!(!record.stderr.contains("warning"), "{record:?}");
+    record.success();
+}
+
 const KEY: &str = "not-a-secret-key-of-any-recording-01";
 const KEYED: [&str; 2] = ["--scrub-key-env", "SCRUB_KEY"];
 

@@ -399,6 +399,9 @@ fn recorded_empty_list_gets_the_faults_of_items_that_the_schema_describes() {
     let found = findings(&folder.run(&options, false));
     let causes: Vec<&str> = found.iter().filter_map(|finding| finding["cause"].as_str()).collect();
     assert_eq!(causes, ["one_item"], "{found:?}");
+    // Without the faults of size, the fault of a member is the only one that shows it.
+    let found = findings(&folder.run(&["test", "--faults=null", "--format", "json"], false));
+    assert!(found.first().is_some_and(|finding| finding["cause"] == "null"), "{found:?}");
 }
 
 #[test]

@@ -35,7 +35,8 @@ pub(crate) struct Record {
 
     /// Replace the texts and numbers at a path of a tool's answers, such as `petstore/list-pets:[].owner`; can be repeated
     ///
-    /// Equal texts get equal replacements, `scrubbed-1` and so on, in all answers and requests. A path that selects nothing is an error.
+    /// Equal texts get equal replacements, `scrubbed-1` and so on, in all answers and requests, also as words within longer texts. A path
+    /// that selects nothing is an error.
     #[arg(long, value_name = "SERVER/TOOL:PATH")]
     scrub: Vec<Rule>,
 
@@ -94,8 +95,9 @@ pub(crate) fn run(args: &Record, console: &Console) -> Result<Status, Failure> {
     }
     if !scrubbed.leftovers.is_empty() {
         console.message(&format!(
-            "warning: the cassette still has scrubbed texts, within words or in names: {}\n\
-             help: add a --scrub or --scrub-pattern that selects the texts there; edit the file for headers and names of members\n",
+            "warning: these places of the cassette still have scrubbed texts, as parts of words, with other letter case, as numbers, in \
+             names of members or in headers: {}\n\
+             help: select these texts with another --scrub or --scrub-pattern; change names of members and headers in the file\n",
             join_limited(&scrubbed.leftovers, ", ", MAX_LISTED)
         ));
     }

@@ -57,8 +57,8 @@ pub(crate) fn sentence(message: &str) -> String {
     out.finish()
 }
 
-/// Returns the range of the first name in backticks, or of the first expression in brackets. Without its end, each of them must end
-/// with `…`, where a text was truncated.
+/// Returns the range of the first name in backticks, or of the first expression in brackets. A name or an expression without its closing
+/// character counts only if the text was truncated there, which `…` shows.
 fn next_code(text: &str) -> Option<Range<usize>> {
     let mut is_start = true;
     for (at, c) in text.char_indices() {

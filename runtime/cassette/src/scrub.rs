@@ -2,8 +2,8 @@
 //!
 //! Each distinct text becomes `scrubbed-1`, `scrubbed-2`, … in the order of the cassette. Equal texts get equal replacements, also in
 //! requests, so that programs still join records by them and replay the same calls. A number is replaced at its path and in requests,
-//! since other answers have equal numbers by chance. A text is also replaced as a word within other texts, unless it is short. A counter says nothing about the text that it
-//! replaces, unlike a hash without a key, which can be found by trying likely texts.
+//! since other answers have equal numbers by chance. A text is also replaced as a word within other texts, unless the text is short. A
+//! counter says nothing about the text that the counter replaces, unlike a hash without a key, which can be found by trying likely texts.
 //!
 //! With a secret [key](ScrubKey), a replacement is a keyed hash, so that it is the same in all recordings with this key.
 //!
@@ -106,7 +106,9 @@ impl Cassette {
         }
         // The patterns come before, since they match the words as they were recorded.
         if let Some(phrases) = all.phrases(rules) {
-            self.change_replies(&mut |text| phrases.replace(text).map(|(replaced, _)| replaced));
+            self.change_replies(&mut |text| {
+                phrases.replace(text).map(|(replaced, _)| replaced).filter(|replaced| phrases::keeps_json(text, replaced))
+            });
             merged.extend(self.change_requests(rules, &mut |value| {
                 let Json::String(text) = value else { return None };
                 let (replaced, rule) = phrases.replace(text)?;
@@ -304,6 +306,26 @@ mod tests {
         assert!(text.contains(rows), "{text}");
         assert!(text.contains("call ben@example.com or scrubbed-1"), "a word of another text: {text}");
         assert!(text.contains(r#""id": 7"#), "numbers are replaced at their paths alone: {text}");
+    }
+
+    #[test]
+    fn words_in_texts_of_json_are_replaced_only_where_the_json_stays_valid() {
+        let text = r#"{"cassette": 1, "tools": {
+            "s/get": {"definition": "d", "requests": [{"args": {}, "replies": [
+                {"text": "{\"owner\": \"from mail ann\"}\n{\"id\": 7}"},
+                {"text": "{\"mail\": \"ann\"}\n{\"id\": 985112}"},
+                {"text": "chip 985112 of ann"}]}]},
+            "s/list": {"definition": "d", "requests": [{"args": {}, "replies": [
+                {"value": [{"name": "ann", "chip": "985112", "by": "mail"}]}]}]}}}"#;
+        let rules = ["s/list:[].name", "s/list:[].chip", "s/list:[].by"].map(path);
+        let mut cassette = Cassette::read("c.json", text).expect("a cassette");
+        let scrubbed = cassette.scrub(&counted(&rules)).expect("it is scrubbed");
+        let text = cassette.to_string();
+        for part in [r#"{\"owner\": \"from scrubbed-3 scrubbed-1\"}"#, r#"{\"id\": 985112}"#, r#"{\"mail\": \"ann\"}"#] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(text.contains("chip scrubbed-2 of scrubbed-1"), "{text}");
+        assert_eq!(scrubbed.leftovers, ["s/get: requests[0].replies[1].text"], "the texts that stay are reported");
     }
 
     #[test]

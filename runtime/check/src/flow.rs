@@ -93,6 +93,8 @@ struct Walk<'a, 'p> {
     /// Depth of the current calls of helpers, and number of expressions visited in all of them.
     depth: u32,
     helper_steps: u32,
+    /// Whether functions as values and loops are followed.
+    follows_values: bool,
     /// The loops around the current expression.
     loops: Vec<Loop>,
     /// Positions of keys that a closed schema excludes.
@@ -144,12 +146,19 @@ pub(crate) fn follow<const ALL: bool>(
 
 /// Returns the literal keys that output schemas lack, and whether the schema is closed. Calls of functions that the program
 /// defines are followed.
-pub(crate) fn missing_keys(program: &Program, catalog: &Catalog, sites: &[ToolCallSite], deadline: &Deadline) -> Vec<MissingKey> {
+pub(crate) fn missing_keys(
+    program: &Program,
+    catalog: &Catalog,
+    sites: &[ToolCallSite],
+    deadline: &Deadline,
+    follows_values: bool,
+) -> Vec<MissingKey> {
     let name = |site: &ToolCallSite| format!("{}/{}", site.server.as_deref().unwrap_or("?"), site.tool.as_deref().unwrap_or("?"));
     let known = sites.iter().map(|site| (site.span, (tool_of(site, catalog), name(site)))).collect();
     let mut findings = Vec::new();
     let mut walk = Walk::new(true, known, &mut findings, deadline);
     walk.helpers = Some(HashMap::default());
+    walk.follows_values = follows_values;
     walk.expr(program.ir(), &mut Frame::default());
     let closed = std::mem::take(&mut walk.closed);
     let mut missing: Vec<MissingKey> = Vec::new();
@@ -197,6 +206,7 @@ impl<'a> Walk<'a, '_> {
             sites: Vec::new(),
             schemas: HashMap::default(),
             helpers: None,
+            follows_values: false,
             depth: 0,
             helper_steps: 0,
             loops: Vec::new(),

@@ -200,7 +200,14 @@ pub fn missing_keys(program: &Program, catalog: &Catalog, deadline: &Deadline) -
     if !sites.iter().any(|site| tool_of(site, catalog).is_some_and(output::has_schema)) {
         return Vec::new();
     }
-    flow::missing_keys(program, catalog, &sites, deadline)
+    flow::missing_keys(program, catalog, &sites, deadline, false)
+}
+
+/// Like [`missing_keys`], and also follows functions that are passed by name, combinations of functions, and loops. These reads are for
+/// reports: an engine must not refuse a program because of them, since engines without this feature run it.
+#[cfg(feature = "function-values")]
+pub fn all_missing_keys(program: &Program, catalog: &Catalog, deadline: &Deadline) -> Vec<MissingKey> {
+    flow::missing_keys(program, catalog, &program.tool_calls(), deadline, true)
 }
 
 /// Returns the findings, at most [`MAX_FINDINGS`] about calls. They may be incomplete once the deadline has passed.

@@ -1,7 +1,7 @@
 //! Reads of answers through functions that are passed by name, combinations of functions, and loops.
 
 use ptc_catalog::{Catalog, McpStdio, Tool, Tools, Transport, Upstream};
-use ptc_check::missing_keys;
+use ptc_check::{all_missing_keys, missing_keys};
 use ptc_lisp::{Deadline, Program};
 
 const ORDERS: &str = r#"{"outputSchema":{"type":"array","items":{"type":"object","additionalProperties":false,"properties":{"id":{},
@@ -64,10 +64,24 @@ fn reads_through_functions_and_loops_are_found_only_where_the_place_is_known() {
     for (text, expected) in CASES {
         let text = text.replace("ITEMS", r#"(tool/value {:server "shop" :tool "orders"})"#);
         let program = Program::compile(&text).expect("a program");
-        let found = missing_keys(&program, &CATALOG, &Deadline::none());
+        let found = all_missing_keys(&program, &CATALOG, &Deadline::none());
         let mut keys: Vec<&str> =
             found.iter().filter_map(|key| key.finding.message.split("has no '").nth(1)?.split('\'').next()).collect();
         keys.dedup();
         assert_eq!(keys, *expected, "{text}");
+    }
+}
+
+/// An engine refuses a program for a read that a closed schema excludes, so that its reads must not depend on this feature.
+#[test]
+fn engines_do_not_follow_functions_as_values() {
+    for text in [
+        r#"(defn summary [o] {:t (:total o)}) (map summary (tool/value {:server "shop" :tool "orders"}))"#,
+        r#"(map (juxt :id :total) (tool/value {:server "shop" :tool "orders"}))"#,
+        r#"(loop [os (tool/value {:server "shop" :tool "orders"})] (when (seq os) (:total (first os)) (recur (rest os))))"#,
+    ] {
+        let program = Program::compile(text).expect("a program");
+        assert!(missing_keys(&program, &CATALOG, &Deadline::none()).is_empty(), "{text}");
+        assert_eq!(all_missing_keys(&program, &CATALOG, &Deadline::none()).len(), 1, "{text}");
     }
 }

@@ -2,8 +2,11 @@
 
 use ptc_catalog::Tool;
 use ptc_compiler::json::Json;
+use ptc_compiler::json_schema;
 use ptc_lisp::json;
 use ptc_runtime::schema::Schema;
+
+use super::paths::Step;
 
 /// What the definition of a tool declares about its answers.
 pub(crate) struct DeclaredOutput {
@@ -34,6 +37,22 @@ impl DeclaredOutput {
     /// Returns the output schema.
     pub(crate) fn schema(&self) -> Option<&Json> {
         self.schema.as_ref().map(|(schema, _)| schema)
+    }
+
+    /// Returns the part of the output schema that describes the values at a path.
+    pub(crate) fn at(&self, path: &[Step]) -> Option<(json_schema::Schema<'_>, &Json)> {
+        let root = self.schema()?;
+        let schema = json_schema::Schema::new(root);
+        let mut node = root;
+        for step in path {
+            let body = schema.body(node);
+            node = match step {
+                Step::Items => schema.keyword(body, "items"),
+                Step::Member(name) => schema.members(body).get(name),
+            }?;
+        }
+        let body = schema.body(node);
+        Some((schema, body))
     }
 
     /// Whether the answer matches the declaration.

@@ -2,7 +2,6 @@
 
 use ptc_catalog::{By, Paging, Tool};
 use ptc_compiler::json::Json;
-use ptc_compiler::json_schema::Schema;
 use ptc_runtime::upstream::{Reason, UpstreamError};
 
 use super::Outcome;
@@ -59,7 +58,7 @@ pub(crate) struct Variant<'r> {
 
 impl Variant<'_> {
     /// Notes that the variant is one of [`Recorded::filled`].
-    pub(crate) fn of_generated_items(self) -> Self {
+    fn with_generated_items(self) -> Self {
         let change = format!("{}; the items of the recorded empty list are generated", self.change);
         Variant { change, has_generated_items: true, ..self }
     }
@@ -83,9 +82,9 @@ impl Fault {
     /// Whether the recorded answer has no value from which variants of the fault can be derived, although the tool may give an answer that
     /// has the fault. `filled` is [`Recorded::filled`] of the answer.
     ///
-    /// Other faults without variants are not worth a word: a tool without pages announces none, an answer without lists has none of
-    /// another length, and the output schema may require each member.
-    pub(crate) fn is_hidden(&self, recorded: &Recorded, filled: Option<&Recorded>) -> bool {
+    /// Other faults without variants are not reported: a tool without pages announces none, an answer without lists has no other length,
+    /// and the output schema may require each member.
+    pub(crate) fn is_untestable(&self, recorded: &Recorded, filled: Option<&Recorded>) -> bool {
         let fails = recorded.outcome.is_err();
         let lacks_items = || filled.or(Some(recorded)).and_then(Recorded::json).is_some_and(has_empty_list);
         match self.name {
@@ -100,9 +99,17 @@ impl Fault {
         matches!(self.name, "one_item" | "many_items")
     }
 
-    /// Returns the variants of an answer that the tool may give, and the number of those that are left out.
-    pub(crate) fn variants<'r>(&self, recorded: &'r Recorded) -> (Vec<Variant<'r>>, usize) {
+    /// Returns the variants of an answer that the tool may give, and the number of those that are left out. `filled` is
+    /// [`Recorded::filled`] of the answer, which adds variants.
+    pub(crate) fn variants<'r>(&self, recorded: &'r Recorded, filled: Option<&'r Recorded>) -> (Vec<Variant<'r>>, usize) {
         let mut variants = (self.variants)(recorded);
+        let more = filled
+            .map(self.variants)
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|more| more.outcome != recorded.outcome && !variants.iter().any(|known| known.change == more.change));
+        let more: Vec<_> = more.map(Variant::with_generated_items).collect();
+        variants.extend(more);
         let left_out = variants.len().saturating_sub(MAX_VARIANTS);
         variants.truncate(MAX_VARIANTS);
         (variants, left_out)
@@ -352,12 +359,12 @@ fn next_page(recorded: &Recorded) -> Vec<Variant<'_>> {
 impl Recorded {
     /// Whether the output schema states the format of a string, which a change would break although validation permits it.
     fn has_format(&self, path: &[Step]) -> bool {
-        self.at(path).is_some_and(|(schema, node)| schema.keyword(node, "format").is_some())
+        self.declared.at(path).is_some_and(|(schema, node)| schema.keyword(node, "format").is_some())
     }
 
     /// Returns the members that the output schema names for the objects at a path, and that none of these objects has.
     fn unseen_members(&self, path: &[Step]) -> Vec<String> {
-        let (Some((schema, node)), Some(json)) = (self.at(path), self.json()) else { return Vec::new() };
+        let (Some((schema, node)), Some(json)) = (self.declared.at(path), self.json()) else { return Vec::new() };
         let mut names: Vec<String> = schema.members(node).properties.iter().map(|(name, _)| (*name).to_owned()).collect();
         // The search changes nothing.
         edit(&mut json.clone(), path, Extent::All, &mut |object| {
@@ -365,22 +372,6 @@ impl Recorded {
             false
         });
         names
-    }
-
-    /// Returns the part of the output schema that describes the values at a path.
-    fn at(&self, path: &[Step]) -> Option<(Schema<'_>, &Json)> {
-        let root = self.declared.schema()?;
-        let schema = Schema::new(root);
-        let mut node = root;
-        for step in path {
-            let body = schema.body(node);
-            node = match step {
-                Step::Items => schema.keyword(body, "items"),
-                Step::Member(name) => schema.members(body).get(name),
-            }?;
-        }
-        let body = schema.body(node);
-        Some((schema, body))
     }
 }
 

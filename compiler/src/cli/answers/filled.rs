@@ -5,6 +5,7 @@ use ptc_compiler::json::Json;
 
 use super::declared_output::DeclaredOutput;
 use super::generate;
+use super::paths::Step;
 
 /// Maximum number of generated answers from which items are taken. A generated list may be empty too.
 const MAX_ANSWERS: u64 = 40;
@@ -30,7 +31,7 @@ pub(super) fn filled(declared: &DeclaredOutput, recorded: &Json) -> Option<Json>
         let Some(generated) = generate::full_answer(declared, seed) else { break };
         for count in [2, 1] {
             let mut next = filled.clone();
-            fill(&mut next, &generated, count, 0);
+            fill(&mut next, &generated, declared, &mut Vec::new(), count);
             if next != filled && declared.permits(&next) {
                 filled = next;
                 break;
@@ -43,28 +44,34 @@ pub(super) fn filled(declared: &DeclaredOutput, recorded: &Json) -> Option<Json>
     (filled != *recorded).then_some(filled)
 }
 
-/// Fills the empty lists with the first item of the generated list at the same place.
-fn fill(value: &mut Json, generated: &Json, count: usize, depth: usize) {
-    if depth > MAX_DEPTH {
+/// Fills the empty lists whose items the output schema describes with the first item of the generated list at the same place. `path` is
+/// that of the value.
+fn fill(value: &mut Json, generated: &Json, declared: &DeclaredOutput, path: &mut Vec<Step>, count: usize) {
+    if path.len() > MAX_DEPTH {
         return;
     }
     match value {
         Json::Object(members) => {
             for (name, value) in members {
                 if let Some(generated) = generated.get(name) {
-                    fill(value, generated, count, depth + 1);
+                    path.push(Step::Member(name.clone()));
+                    fill(value, generated, declared, path, count);
+                    path.pop();
                 }
             }
         }
         Json::Array(items) => {
             let Some(item) = generated.elements().first() else { return };
-            if items.is_empty() {
-                *items = vec![item.clone(); count];
-            } else {
+            path.push(Step::Items);
+            if !items.is_empty() {
                 for value in items {
-                    fill(value, item, count, depth + 1);
+                    fill(value, item, declared, path, count);
                 }
+            } else if declared.at(path).is_some_and(|(_, schema)| !schema.members().is_empty()) {
+                // Without a description, an item could be anything, also what the tool never returns.
+                *items = vec![item.clone(); count];
             }
+            path.pop();
         }
         _ => {}
     }
@@ -88,5 +95,10 @@ mod tests {
         let object = format!(r#"{{"type":"object","properties":{{"all":{}}}}}"#, list(""));
         assert_eq!(filled(&object, r#"{"all":[],"more":1}"#).as_deref(), Some(r#"{"all":[7,7],"more":1}"#));
         assert_eq!(filled(&object, r#"{"all":[7]}"#), None, "the list is not empty");
+        let nested = format!(r#"{{"type":"array","items":{object}}}"#);
+        assert_eq!(filled(&nested, r#"[{"all":[]}]"#).as_deref(), Some(r#"[{"all":[7,7]}]"#));
+        for items in ["", r#","items":{}"#, r#","items":true"#] {
+            assert_eq!(filled(&format!(r#"{{"type":"array"{items}}}"#), "[]"), None, "the items are unknown");
+        }
     }
 }

@@ -75,7 +75,7 @@ impl RemovedMembers {
             return Vec::new();
         }
         let Ok(program) = Program::compile(program) else { return Vec::new() };
-        let missing = |catalog| ptc_check::missing_keys(&program, catalog, &Deadline::none());
+        let missing = |catalog| ptc_check::all_missing_keys(&program, catalog, &Deadline::none());
         let mut found = Vec::new();
         for tool in &self.0 {
             let read = missing(tool.without);

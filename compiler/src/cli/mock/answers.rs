@@ -111,7 +111,7 @@ impl Answers {
     fn with_fault(&self, call: &InterceptedCall, fault: &'static Fault, outcome: Outcome) -> Outcome {
         let request = request_text(call);
         let recorded = Recorded::new(call.tool, outcome.clone());
-        let (mut variants, _) = fault.variants(&recorded);
+        let (mut variants, _) = fault.variants(&recorded, None);
         if variants.is_empty() || fault.name == "next_page" && recorded.is_for_further_page(&request) {
             let (upstream, tool) = (call.upstream.name, call.tool.name);
             report(&format!("the answer of {upstream}/{tool} to {request} cannot have the fault {}", fault.name));

@@ -1,7 +1,7 @@
 //! The engines that run tests and the programs under test.
 //!
-//! The tests of a config share their engines, and each test has the answers of its own cassette: an engine for each cassette would keep
-//! its threads to the end of the command. Programs of tests have the limits of a server, and only the tests have the host tools of
+//! The tests of a config share engines. Each test has the answers of its own cassette. Engines for each cassette would keep their
+//! threads until the command ends. Programs of tests have the limits of a server, and only the tests have the host tools of
 //! assertions.
 
 use std::collections::{BTreeMap, HashMap};

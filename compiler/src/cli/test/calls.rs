@@ -17,7 +17,7 @@ use super::running::{RunAnswers, Running};
 /// Maximum bytes of the arguments of a call in a report.
 const MAX_ARGUMENTS: usize = 200;
 
-/// Answers the calls of each evaluation from its cassette, and notes them.
+/// Answers the calls of each evaluation from the cassette of its test, and adds them to the log of the test.
 pub(super) struct CallLog(pub(super) Arc<Running>);
 
 /// The calls of one evaluation.

@@ -82,7 +82,7 @@ pub(super) struct CheckOutcome {
     pub(super) duration: Duration,
 }
 
-/// The faults of a tool that its recorded answers do not permit to try: they fail, or have empty lists of unknown items.
+/// The faults of a tool that were not tried, because its recorded answers fail or have empty lists whose items no schema describes.
 #[derive(Debug, Clone)]
 pub(super) struct UntriedFaults {
     pub(super) upstream: &'static str,

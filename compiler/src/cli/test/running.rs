@@ -1,4 +1,4 @@
-//! The tests that are running: what they report, with which answers, and the texts of their programs.
+//! Holds the state of running tests: their logs, their recorded answers, and the texts of their programs.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub(super) struct Running {
 #[derive(Clone)]
 pub(super) struct RunAnswers {
     pub(super) player: Arc<Player>,
-    /// Changes them.
+    /// Changes the answers of the player.
     pub(super) injection: Option<Arc<Injection>>,
 }
 
@@ -126,7 +126,7 @@ impl Running {
         Running { texts, cancel, ..Running::default() }
     }
 
-    /// Returns what ends an evaluation.
+    /// Returns the token that cancels all evaluations.
     pub(super) fn cancel(&self) -> Cancel {
         self.cancel.clone()
     }
@@ -158,7 +158,7 @@ impl Running {
         lock(&self.answers).remove(&id);
     }
 
-    /// Returns the answers of a run. `None` if it has ended.
+    /// Returns the answers of a run. `None` if the run has ended, or its config has no upstreams.
     pub(super) fn answers(&self, id: u64) -> Option<RunAnswers> {
         lock(&self.answers).get(&id).cloned()
     }

@@ -17,12 +17,13 @@ pub(super) fn find<'t>(cassette: &Cassette, texts: impl Iterator<Item = &'t Stri
         return Vec::new();
     }
     let finder = AhoCorasick::builder().ascii_case_insensitive(true).build(&texts);
-    // A search for too many texts takes longer, since a text must not remain without a warning.
+    // If the finder cannot be built, each text is searched for on its own, and letters of another case are not found.
     let has_any = |found: &str| match &finder {
         Ok(finder) => finder.is_match(found),
         Err(_) => texts.iter().any(|text| found.contains(&***text)),
     };
-    let mut search = Search { has_any: &has_any, places: Vec::new() };
+    let is_text = |number: &str| texts.iter().any(|text| **text == number);
+    let mut search = Search { has_any: &has_any, is_text: &is_text, places: Vec::new() };
     for ((server, tool), recorded) in &cassette.tools {
         for (at, (request, replies)) in recorded.requests.iter().enumerate() {
             let place = format!("{server}/{tool}: requests[{at}]");
@@ -38,6 +39,8 @@ pub(super) fn find<'t>(cassette: &Cassette, texts: impl Iterator<Item = &'t Stri
 
 struct Search<'s> {
     has_any: &'s dyn Fn(&str) -> bool,
+    /// Whether a number has the digits of a replaced text.
+    is_text: &'s dyn Fn(&str) -> bool,
     places: Vec<String>,
 }
 
@@ -76,6 +79,7 @@ impl Search<'_> {
                     }
                 }
             }
+            Json::Number(number) if (self.is_text)(number) => self.places.push(place.to_owned()),
             Json::Null | Json::Bool(_) | Json::Number(_) => {}
         }
     }

@@ -1,10 +1,11 @@
 //! Finds replaced texts as words within longer texts, such as a name in a sentence.
 
 use aho_corasick::{AhoCorasick, BuildError};
+use ptc_json::Json;
 
 /// Minimum characters of a text that is searched for. Shorter ones are in many texts by chance.
 const MIN_CHARS: usize = 3;
-/// The same for texts of digits alone, which are in many texts as numbers.
+/// Minimum digits of a text of only digits. Shorter ones are numbers in many texts.
 const MIN_DIGITS: usize = 6;
 
 /// Texts with their replacements, and the positions of the rules that made these.
@@ -53,6 +54,24 @@ fn is_boundary(text: &str, at: usize) -> bool {
     let is_inner = |found: Option<char>| found.is_some_and(char::is_alphanumeric);
     let (before, after) = text.split_at_checked(at).unwrap_or_default();
     !(is_inner(before.chars().next_back()) && is_inner(after.chars().next()))
+}
+
+/// Whether a text of JSON, or each line of JSON in a text, still has the same members after a replacement. A number, a keyword or a name
+/// may be equal to a text by chance.
+pub(super) fn keeps_json(before: &str, after: &str) -> bool {
+    let members =
+        |text: &str| Json::parse(text).filter(|json| matches!(json, Json::Object(_) | Json::Array(_))).map(|json| names(&json));
+    if let Some(before) = members(before) {
+        return members(after) == Some(before);
+    }
+    let (before, after) = (before.lines().map(members), after.lines().map(members));
+    before.clone().flatten().next().is_none() || before.eq(after)
+}
+
+/// Returns the names of all members in their order.
+fn names(json: &Json) -> Vec<String> {
+    let of_members = json.members().iter().flat_map(|(name, value)| std::iter::once(name.clone()).chain(names(value)));
+    of_members.chain(json.elements().iter().flat_map(names)).collect()
 }
 
 #[cfg(test)]

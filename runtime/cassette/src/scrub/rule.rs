@@ -36,7 +36,8 @@ impl Rules {
 /// What is replaced.
 #[derive(Debug, Clone)]
 pub enum Rule {
-    /// The texts and numbers at a path in the answers of a tool. Equal texts are replaced everywhere.
+    /// The texts and numbers at a path in the answers of a tool. Equal texts are replaced everywhere, also as words within longer
+    /// texts.
     Path(ScrubPath),
     /// Each match in any text.
     Pattern(Regex),

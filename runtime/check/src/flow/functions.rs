@@ -10,8 +10,7 @@ use ptc_lisp::ir::{Capture, GroupIr, Ir, Op};
 use super::builtins::{ONE, SAME};
 use super::{Frame, MAX_HELPER_DEPTH, MAX_HELPER_STEPS, ResultPath, Walk, item, set};
 
-/// Whether functions that are passed by name, combinations of functions, and loops are followed. Only people read what this adds, so
-/// that a server does without the code.
+/// Whether the code that follows functions as values and loops is compiled. Only reports of `ptc-compile` use it.
 pub(super) const FOLLOWS_VALUES: bool = cfg!(feature = "function-values");
 
 /// A function of the program, with what it captures.
@@ -38,7 +37,7 @@ pub(super) struct Loop {
     changed: Vec<u32>,
 }
 
-/// A function is not followed, so that its value and what it reads are not known.
+/// The error for a function that is not followed. The value of its call, and what the function reads, are unknown.
 pub(super) struct NotFollowed;
 
 /// Returns what the functions of a group capture.
@@ -59,7 +58,7 @@ pub(super) fn captured<'p>(group: &GroupIr, frame: &Frame<'p>) -> Captures<'p> {
 impl<'p> Walk<'_, 'p> {
     /// Whether values that are functions are followed.
     pub(super) fn follows_values(&self) -> bool {
-        FOLLOWS_VALUES && self.helpers.is_some()
+        FOLLOWS_VALUES && self.follows_values
     }
 
     /// Records the function that a slot has, if the expression that fills the slot refers to one.

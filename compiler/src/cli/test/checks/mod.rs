@@ -149,22 +149,17 @@ impl Target {
         for call in &baseline.calls {
             let recorded = Recorded::new(call.tool, call.outcome.clone());
             let filled = recorded.filled();
-            // A rule that any items break says nothing about a fault of one of their members.
-            let of_items = filled.as_ref().and_then(|filled| {
+            let has_size_variant = plan.faults.iter().any(|fault| {
+                fault.is_of_size() && fault.variants(&recorded, filled.as_ref()).0.iter().any(|one| one.has_generated_items)
+            });
+            // A rule that any items break says nothing about a fault of one of their members. The faults of size report it then.
+            let of_items = filled.as_ref().filter(|_| has_size_variant).and_then(|filled| {
                 let answers = BTreeMap::from([(call.key.clone(), filled.outcome().clone())]);
                 self.judged(answers, baseline, None).ok().flatten()
             });
             for fault in &plan.faults {
-                let (mut variants, mut left_out) = fault.variants(&recorded);
-                if let Some(filled) = &filled {
-                    let (more, more_left_out) = fault.variants(filled);
-                    let is_known = |one: &Variant<'_>| variants.iter().any(|known| known.change == one.change);
-                    let more: Vec<Variant<'_>> =
-                        more.into_iter().filter(|one| one.outcome != call.outcome && !is_known(one)).collect();
-                    variants.extend(more.into_iter().map(Variant::of_generated_items));
-                    left_out += more_left_out;
-                }
-                untried.add(call, fault, !variants.is_empty(), fault.is_hidden(&recorded, filled.as_ref()));
+                let (variants, left_out) = fault.variants(&recorded, filled.as_ref());
+                untried.add(call, fault, !variants.is_empty(), fault.is_untestable(&recorded, filled.as_ref()));
                 outcome.left_out += left_out;
                 let mut found: Vec<(Violation, Variant<'_>, usize)> = Vec::new();
                 for variant in variants {

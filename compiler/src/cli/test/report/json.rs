@@ -85,7 +85,7 @@ pub(crate) struct CheckLine<'a> {
     duration_ms: u64,
 }
 
-/// The faults of a tool that its recorded answers do not permit to try: they fail, or have empty lists of unknown items.
+/// The faults of a tool that were not tried, because its recorded answers fail or have empty lists whose items no schema describes.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Untried")]
 struct UntriedLine<'a> {

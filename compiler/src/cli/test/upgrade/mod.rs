@@ -16,6 +16,7 @@ mod replay;
 mod unusable;
 mod weakened;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,7 +54,7 @@ pub(crate) struct Upgrade<'a> {
     pub(crate) program_files: BTreeMap<String, PathBuf>,
 }
 
-/// The engines of both catalogs.
+/// The engines of both catalogs, which are made for the first test that needs them.
 struct BothEngines {
     old: Arc<Engines>,
     new: Arc<Engines>,
@@ -70,13 +71,7 @@ impl Upgrade<'_> {
         let beside = [folder(self.config)];
         let found = discover::files(if paths.is_empty() { &beside } else { paths })?.files;
         let mut effects = Effects::default();
-        if found.is_empty() {
-            return Ok(effects);
-        }
-        let engines = |deployment| {
-            Engines::new(Some(self.config), Some(deployment), self.program_files.clone(), Shared::default()).map(Arc::new)
-        };
-        let engines = BothEngines { old: engines(self.old)?, new: engines(self.new)? };
+        let engines = OnceCell::new();
         for path in found {
             let name = path.display().to_string();
             let text = match load::read_text(&path) {
@@ -93,52 +88,66 @@ impl Upgrade<'_> {
                     for WrongCase { error, .. } in &file.wrong {
                         effects.add_unusable(UnusableTests::new(&name, &text, error.line, error.message.clone()));
                     }
-                    for (line, case) in &file.cases {
+                    file.cases.iter().try_for_each(|(line, case)| {
                         let subject = Subject::Case(&file, *line, case);
-                        self.compare(&engines, &file.inputs(case), &text, *line, &subject, &mut effects);
-                    }
+                        self.compare(&engines, &file.inputs(case), &text, *line, &subject, &mut effects)
+                    })
                 })
             } else {
                 TestFile::read(&path, &text).map(|file| {
-                    for (at, test) in file.tests.iter().enumerate() {
+                    file.tests.iter().enumerate().try_for_each(|(at, test)| {
                         match &test.error {
                             Some(error) => {
                                 effects.add_unusable(UnusableTests::new(&name, &text, error.line, error.message.clone()));
+                                Ok(())
                             }
                             // The config and the cassette are those of the namespace.
                             None => self.compare(&engines, &file.inputs(), &text, 1, &Subject::Test(&file, at), &mut effects),
                         }
-                    }
+                    })
                 })
             };
-            if let Err(error) = read {
-                effects.add_unusable(UnusableTests::new(&name, &text, error.line, error.message));
+            match read {
+                Ok(compared) => compared?,
+                Err(error) => effects.add_unusable(UnusableTests::new(&name, &text, error.line, error.message)),
             }
         }
         Ok(effects)
+    }
+
+    fn engines(&self, deployment: &'static Deployment) -> Result<Arc<Engines>, Failure> {
+        let engines = Engines::new(Some(self.config), Some(deployment), self.program_files.clone(), Shared::default());
+        engines.map(Arc::new)
     }
 
     /// Runs one test with both catalogs, and adds the effects on its programs. `text` is that of its file, and `line` the one that names
     /// its config and its cassette.
     fn compare(
         &self,
-        engines: &BothEngines,
+        engines: &OnceCell<BothEngines>,
         inputs: &Inputs,
         text: &str,
         line: usize,
         subject: &Subject<'_>,
         effects: &mut Effects,
-    ) {
+    ) -> Result<(), Failure> {
         // A test without recorded answers calls no tools.
-        let Some(cassette) = &inputs.cassette else { return };
+        let Some(cassette) = &inputs.cassette else { return Ok(()) };
         let unusable = |reason: String| UnusableTests::new(&inputs.path, text, line, reason);
         match &inputs.config {
             Some(config) if files::is_same(config, self.config) => {}
             config => {
                 effects.add_unusable(self.of_other_config(config.as_deref(), unusable));
-                return;
+                return Ok(());
             }
         }
+        let engines = match engines.get() {
+            Some(made) => made,
+            None => {
+                let made = BothEngines { old: self.engines(self.old)?, new: self.engines(self.new)? };
+                engines.get_or_init(|| made)
+            }
+        };
         let name = cassette.display().to_string();
         let read = crate::cassette::read(cassette, self.config, self.old.catalog);
         let bench_of = |engines, deployment: &'static Deployment, cassette: &Cassette| {
@@ -158,7 +167,7 @@ impl Upgrade<'_> {
                 for program in &ran.programs {
                     effects.add(Self::untested(&bench, program, test_place(&ran, inputs, text)));
                 }
-                return;
+                return Ok(());
             }
         };
         let former = old_bench(&recorded);
@@ -198,6 +207,7 @@ impl Upgrade<'_> {
                 ..base
             });
         }
+        Ok(())
     }
 
     /// Returns a program that a test runs, without its effect.
