@@ -141,12 +141,11 @@ impl Upgrade<'_> {
                 return Ok(());
             }
         }
-        let engines = match engines.get() {
-            Some(made) => made,
-            None => {
-                let made = BothEngines { old: self.engines(self.old)?, new: self.engines(self.new)? };
-                engines.get_or_init(|| made)
-            }
+        let engines = if let Some(made) = engines.get() {
+            made
+        } else {
+            let made = BothEngines { old: self.engines(self.old)?, new: self.engines(self.new)? };
+            engines.get_or_init(|| made)
         };
         let name = cassette.display().to_string();
         let read = crate::cassette::read(cassette, self.config, self.old.catalog);
