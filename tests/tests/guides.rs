@@ -111,7 +111,10 @@ impl Place {
 
     /// Replaces the ports in a text by those of this folder.
     fn local(&self, text: &str) -> String {
-        self.ports.iter().fold(text.to_owned(), |text, (port, own)| text.replace(port, own))
+        // Marks come first: a port of this folder can contain the digits of a port that is still to be replaced.
+        let mark = |at: usize| format!("\u{1}{at}\u{1}");
+        let marked = (0..).zip(self.ports.keys()).fold(text.to_owned(), |text, (at, port)| text.replace(port, &mark(at)));
+        (0..).zip(self.ports.values()).fold(marked, |text, (at, own)| text.replace(&mark(at), own))
     }
 
     fn write(&self, name: &str, text: &str) {
