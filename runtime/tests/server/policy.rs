@@ -319,8 +319,8 @@ fn hidden_tool_is_answered_as_an_unknown_one(isolate: &str) {
 }
 
 fn rate_limit_applies_to_an_owner_across_programs() {
-    let count = count_file("rate");
-    let mut peer = start(&count, &[]);
+    let (count, folder) = (count_file("rate"), folder("policy-rate"));
+    let mut peer = start(&count, &["--trace-dir", folder.to_str().expect("plain text")]);
     for _ in 0..4 {
         assert_eq!(ask(&mut peer, r#"(:ok (tool/call {:server "crm" :tool "get_user"}))"#)["result"], "user=> true");
     }
@@ -328,6 +328,10 @@ fn rate_limit_applies_to_an_owner_across_programs() {
     let text = refused["result"].as_str().expect("a value");
     assert!(text.contains(":cap_exhausted") && text.contains("'local'") && text.contains("4 calls in a minute"), "{text}");
     assert_eq!(called(&count).len(), 4);
+    let files = traces(&folder);
+    let call = files[4].iter().find(|line| line["span"] == "upstream_call").expect("a span");
+    assert_eq!((&call["rule"], &call["reason"]), (&json!("local"), &json!("cap_exhausted")), "{call}");
+    std::fs::remove_dir_all(&folder).expect("it is there");
     std::fs::remove_file(&count).expect("it is there");
 }
 

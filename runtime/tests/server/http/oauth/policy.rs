@@ -24,6 +24,14 @@ pub(super) fn policy_of_scopes_and_groups_challenges_for_missing_scopes() {
     }
     assert_eq!(refused.json()["result"]["structuredContent"]["missing_scopes"], json!(["crm:write"]));
     assert_eq!(called(&count), ["get_order"]);
+    // All missing scopes are in one challenge.
+    let mut other = connect(&json!({ "scope": "other" }));
+    let refused = tool(&mut other, "1", "lisp_eval", &json!({ "program": program }));
+    let challenge = refused.header("www-authenticate").unwrap_or_default();
+    assert_eq!(refused.status, 403, "{refused:?}");
+    assert!(challenge.contains("scope=\"other crm:read crm:write\""), "{challenge}");
+    assert_eq!(refused.json()["result"]["structuredContent"]["missing_scopes"], json!(["crm:read", "crm:write"]));
+    assert_eq!(called(&count), ["get_order"]);
     let mut writer = connect(&json!({ "scope": "crm:read crm:write" }));
     assert_eq!(eval(&mut writer, program)["status"], "ok");
     // No scope helps here, so that the client is not asked for another token, and does not learn that there is such a tool.
