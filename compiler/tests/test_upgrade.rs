@@ -224,13 +224,17 @@ fn stored_programs_without_tests_that_read_removed_members_are_named() {
     folder.write("shop_test.clj", "");
     let never = "(map :colour (:items (tool/value {:server \"shop\" :tool \"list-orders\"})))";
     let helper = "(defn total [order]\n  (:total order))\n(map (fn [order] (total order)) (:items (tool/value {:server \"shop\" :tool \"list-orders\"})))";
-    store(&folder, &[("total", SUM), ("note", NOTES), ("never", never), ("helper", helper), ("number", COUNT)]);
+    let repeated = "(loop [orders (:items (tool/value {:server \"shop\" :tool \"list-orders\"}))\n       sum 0]\n  (if (seq orders)\n    (recur (rest orders) (+ sum (:total (first orders))))\n    sum))";
+    let programs =
+        [("total", SUM), ("note", NOTES), ("never", never), ("helper", helper), ("number", COUNT), ("repeated", repeated)];
+    store(&folder, &programs);
     let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
     let expected = [
         "PTC0812 error helper.clj 2 3",
         "PTC0813 note never.clj 1 1",
         "PTC0812 warning note.clj 1 7",
         "PTC0813 note number.clj 1 1",
+        "PTC0812 error repeated.clj 4 33",
         "PTC0812 error total.clj 2 16",
     ];
     let mut names = of_programs(&found);
@@ -320,4 +324,68 @@ fn programs_with_answers_of_no_declared_shape_are_said_to_be_so() {
     let same = finding(&found, "PTC0813", "count.clj");
     let message = "`count.clj` gives the same with the recorded answers of `list-orders`, whose shape is not declared";
     assert_eq!(same["message"], message);
+}
+
+#[test]
+fn call_that_is_refused_is_reported_once() {
+    let folder = shop();
+    store(&folder, &[("number", COUNT)]);
+    folder.write("n_test.clj", "(ns t {:cassette \"c.json\"})\n(deftest n (is (= 2 (run-program \"number\"))))");
+    let mut document: Value = serde_json::from_str(&folder.read("shop.json")).unwrap();
+    let region = json!({ "name": "region", "in": "query", "required": true, "schema": { "type": "string" } });
+    document.pointer_mut("/paths/~1orders/get/parameters").unwrap().as_array_mut().unwrap().push(region);
+    folder.write("shop.json", &document.to_string());
+    let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
+    assert_eq!(of_programs(&found), ["PTC0812 error number.clj 1 28"], "{}", found.stdout);
+    // The hints of the finding about the call are in that about the run.
+    let hints = finding(&found, "PTC0812", "number.clj")["hints"].to_string();
+    assert!(hints.contains("region"), "{hints}");
+    // Without a test, the finding about the call stays.
+    folder.write("n_test.clj", "");
+    let untested = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
+    assert_eq!(of_programs(&untested), ["PTC0802 error number.clj 1 28"], "{}", untested.stdout);
+}
+
+#[test]
+fn case_that_is_wrong_is_named_and_the_others_are_compared() {
+    let folder = changed("shop_test.clj");
+    folder.write("shop_test.clj", "");
+    let good = json!({ "name": "sum", "program": "sum.clj", "cassette": "c.json", "expected": 15 });
+    folder.write("shop_cases.json", &json!([good, { "name": "wrong", "program": "count.clj", "wanted": 1 }]).to_string());
+    let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
+    assert_eq!(of_programs(&found), ["PTC0815 warning shop_cases.json 1 1", "PTC0812 error sum.clj 2 1"], "{}", found.stdout);
+    let wrong = finding(&found, "PTC0815", "shop_cases.json");
+    let expected = "one test of `shop_cases.json` is not run: not a case: unknown field `wanted`";
+    assert!(wrong["message"].as_str().unwrap().starts_with(expected), "{wrong:#}");
+}
+
+#[test]
+fn list_that_becomes_an_object_breaks_programs_without_tests() {
+    let folder = shop();
+    store(&folder, &[("total", SUM), ("number", COUNT)]);
+    let mut document: Value = serde_json::from_str(&folder.read("shop.json")).unwrap();
+    let schema = "/paths/~1orders/get/responses/200/content/application~1json/schema";
+    let items = document.pointer(schema).unwrap()["properties"]["items"].clone();
+    *document.pointer_mut(schema).unwrap() = items;
+    folder.write("shop.json", &document.to_string());
+    let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
+    let total = finding(&found, "PTC0812", "total.clj");
+    assert_eq!(total["severity"], "error", "{total:#}");
+    assert_eq!(finding(&found, "PTC0812", "number.clj")["severity"], "error");
+    assert_eq!(folder.run(&["diff", "upstreams.json", "--fail-on", "error"], false).code, Some(1));
+}
+
+#[test]
+fn change_that_cannot_affect_a_program_is_said_to_be_so() {
+    let folder = shop();
+    store(&folder, &[("number", COUNT), ("pure", "(+ 1 2)")]);
+    let mut document: Value = serde_json::from_str(&folder.read("shop.json")).unwrap();
+    let list = document.pointer_mut("/paths/~1orders/get").unwrap();
+    list["description"] = json!("Lists all orders.");
+    list["parameters"].as_array_mut().unwrap().push(json!({ "name": "sort", "in": "query", "schema": { "type": "string" } }));
+    folder.write("shop.json", &document.to_string());
+    let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
+    let message = |file: &str| finding(&found, "PTC0813", file)["message"].clone();
+    let only = "`number` calls tools that changed only in what they describe, in what was observed, or in what else they accept";
+    assert_eq!((message("number.clj"), message("pure.clj")), (json!(only), json!("`pure` calls no tool that changed")));
 }

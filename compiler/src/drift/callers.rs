@@ -2,6 +2,7 @@
 
 use ptc_text::join_limited;
 
+use super::cause::Change;
 use super::{changes_of_tools, operation_of};
 use crate::config::model::Config;
 use crate::diag::quoted;
@@ -72,13 +73,17 @@ impl<'a> Callers<'a> {
         Callers::of(callers, upstream, tool, &operations)
     }
 
-    /// Returns the programs that call a tool that differs between two locks. Tools of an upstream that is new did not change.
-    pub fn of_changes(callers: &'a [Caller], config: &Config, old: &Lock, new: &Lock) -> Self {
+    /// Returns the programs that call a tool with a change between two locks for which `is_wanted` holds. Tools of an upstream that is new
+    /// did not change.
+    pub fn of_changes(callers: &'a [Caller], config: &Config, locks: [&Lock; 2], is_wanted: fn(&Change) -> bool) -> Self {
         let mut found = Callers::default();
+        let [old, new] = locks;
         for name in config.upstreams.keys() {
             if let Some(before) = old.upstreams.get(name) {
-                for tool in changes_of_tools(name, Some(before), new.upstreams.get(name)).keys() {
-                    found.add(Callers::of_tool(callers, old, new, name, tool));
+                for (tool, changes) in changes_of_tools(name, Some(before), new.upstreams.get(name)) {
+                    if changes.iter().any(is_wanted) {
+                        found.add(Callers::of_tool(callers, old, new, name, &tool));
+                    }
                 }
             }
         }

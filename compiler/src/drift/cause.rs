@@ -27,6 +27,11 @@ enum Calls {
 }
 
 impl Change {
+    /// Whether the change can affect what a program does: other words and further accepted arguments cannot.
+    pub fn concerns_programs(&self) -> bool {
+        !matches!(self.code, Code::DescriptionChanged | Code::InputWidened | Code::ObservedChanged)
+    }
+
     /// A change that can affect all calls.
     pub(super) fn new(code: Code, what: impl Into<String>) -> Change {
         Change { code, what: what.into(), calls: Calls::All }

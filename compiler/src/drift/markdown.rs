@@ -89,7 +89,7 @@ fn overview(all: &Comparison<'_>, summaries: &[Summary<'_>]) -> String {
     }
     out.push('\n');
     if !all.callers.is_empty() && !by_severity.is_empty() {
-        let names = Callers::of_changes(all.callers, all.config, all.old, all.new).names();
+        let names = Callers::of_changes(all.callers, all.config, [all.old, all.new], |_| true).names();
         let programs = if names.is_empty() { "none".to_owned() } else { sentence(&names) };
         let _ = writeln!(out, "\nStored programs that call changed tools: {programs}.");
     }

@@ -6,6 +6,8 @@
 
 use std::cell::Cell;
 
+use ptc_catalog::Type;
+
 use crate::json::Json;
 use crate::json_schema::Schema;
 
@@ -60,11 +62,36 @@ impl<'a> Walk<'a> {
         if depth > MAX_DEPTH || left == 0 {
             return Json::object();
         }
+        if self.is_other_container(old, new) {
+            return if self.kept == Kept::All { Json::object() } else { self.closed(new) };
+        }
         let shapes = [self.list(old, new, depth), self.object(old, new, depth)];
         match shapes {
             [Some(list), Some(object)] => Json::object().with("anyOf", Json::Array(vec![list, object])),
             [list, object] => list.or(object).unwrap_or_else(Json::object),
         }
+    }
+
+    /// Whether lists became objects, or objects lists. All that programs read of the former values is removed then.
+    fn is_other_container(&self, old: &[&'a Json], new: &[&'a Json]) -> bool {
+        let kinds = |schema: &Schema<'a>, nodes: &[&'a Json]| {
+            [Type::Array, Type::Object].map(|kind| nodes.iter().any(|node| schema.types(node).admits(kind)))
+        };
+        matches!((kinds(&self.old, old), kinds(&self.new, new)), ([true, false], [false, true]) | ([false, true], [true, false]))
+    }
+
+    /// Returns the shape of values with the names of their members.
+    fn closed(&self, nodes: &[&'a Json]) -> Json {
+        let members = self.new.members_of_any(nodes);
+        if members.properties.is_empty() {
+            let is_list = nodes.iter().any(|node| self.new.types(node).admits(Type::Array));
+            return if is_list { typed("array") } else { Json::object() };
+        }
+        if self.new.has_unnamed_members(nodes) {
+            return typed("object");
+        }
+        let properties = members.properties.iter().fold(Json::object(), |all, (name, _)| all.with(*name, Json::object()));
+        typed("object").with("properties", properties).with("additionalProperties", Json::Bool(false))
     }
 
     /// Returns the shape of lists. `None` if nothing is known of their items.

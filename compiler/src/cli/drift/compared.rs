@@ -7,7 +7,7 @@ use ptc_catalog::Catalog;
 use ptc_compiler::config::model::Config;
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
 use ptc_compiler::drift::callers::Callers;
-use ptc_compiler::drift::cause::Cause;
+use ptc_compiler::drift::cause::{Cause, Change};
 use ptc_compiler::drift::severity::BreakingTools;
 use ptc_compiler::drift::{self, Count};
 use ptc_compiler::ir;
@@ -245,7 +245,7 @@ impl Compared {
                 continue;
             }
             let name = quoted(&program.name);
-            let (message, span) = if self.may_call_changes(config, &program.name, &program.source) {
+            let (message, span) = if self.may_call_changes(config, &program.name, &program.source, Change::concerns_programs) {
                 let why = if program.has_unusable_tests {
                     "the tests that run it cannot be used"
                 } else {
@@ -258,6 +258,11 @@ impl Compared {
                     ),
                     None => (format!("{name} is not compared: it may call tools that changed, and {why}"), START),
                 }
+            } else if self.may_call_changes(config, &program.name, &program.source, |_| true) {
+                let message = format!(
+                    "{name} calls tools that changed only in what they describe, in what was observed, or in what else they accept"
+                );
+                (message, START)
             } else {
                 (format!("{name} calls no tool that changed"), START)
             };
@@ -266,10 +271,10 @@ impl Compared {
         }
     }
 
-    /// Returns whether a program may call a changed tool.
-    fn may_call_changes(&self, config: &Config, name: &str, source: &str) -> bool {
+    /// Returns whether a program may call a tool with a change for which `is_wanted` holds.
+    fn may_call_changes(&self, config: &Config, name: &str, source: &str, is_wanted: fn(&Change) -> bool) -> bool {
         let callers = [program::caller(name, source)];
-        Callers::of_changes(&callers, config, &self.old, &self.new).contain(name)
+        Callers::of_changes(&callers, config, [&self.old, &self.new], is_wanted).contain(name)
     }
 
     /// Returns the finding about a program that tests run. `reads` are those of removed members.
@@ -284,8 +289,8 @@ impl Compared {
         let name = quoted(&found.program);
         let is_break = found.effect.is_break();
         let file = sources.add(found.file, found.source.clone());
-        let computed =
-            ComputedCalls::of(&found.source, sources, file).filter(|_| self.may_call_changes(config, &found.name, &found.source));
+        let computed = ComputedCalls::of(&found.source, sources, file)
+            .filter(|_| self.may_call_changes(config, &found.name, &found.source, |_| true));
         let (code, severity, message, span) = match found.effect {
             Effect::None if !found.undeclared.is_empty() => {
                 let tools: Vec<String> = found.undeclared.iter().map(|tool| quoted(tool)).collect();

@@ -17,7 +17,8 @@ pub(super) const START: ptc_lisp::Span = ptc_lisp::Span { start: 0, end: 0 };
 /// Returns the finding about tests that cannot be used. Tests of another config are not at fault.
 pub(super) fn unusable_finding(tests: UnusableTests, sources: &mut Sources) -> Diagnostic {
     let severity = if tests.is_of_other_config { Severity::Note } else { Severity::Warning };
-    let message = format!("the tests of {} are not run: {}", quoted(&tests.file), tests.reason);
+    let (subject, verb) = if tests.is_one_of_file { ("one test", "is") } else { ("the tests", "are") };
+    let message = format!("{subject} of {} {verb} not run: {}", quoted(&tests.file), tests.reason);
     let file = sources.add(tests.file, tests.text);
     let place = line_of(file, tests.line, sources);
     let finding = Diagnostic { severity, ..Diagnostic::new(Code::TestsNotRun, message) }.at(place, "");

@@ -86,7 +86,7 @@ impl Upgrade<'_> {
             let read = if name.ends_with(discover::CASES) {
                 CaseFile::read(&path, &text).map(|file| {
                     for WrongCase { error, .. } in &file.wrong {
-                        effects.add_unusable(UnusableTests::new(&name, &text, error.line, error.message.clone()));
+                        effects.add_unusable(UnusableTests::one(&name, &text, error));
                     }
                     file.cases.iter().try_for_each(|(line, case)| {
                         let subject = Subject::Case(&file, *line, case);
@@ -98,7 +98,7 @@ impl Upgrade<'_> {
                     file.tests.iter().enumerate().try_for_each(|(at, test)| {
                         match &test.error {
                             Some(error) => {
-                                effects.add_unusable(UnusableTests::new(&name, &text, error.line, error.message.clone()));
+                                effects.add_unusable(UnusableTests::one(&name, &text, error));
                                 Ok(())
                             }
                             // The config and the cassette are those of the namespace.

@@ -5,8 +5,9 @@ use std::path::Path;
 use ptc_compiler::diag::quoted;
 
 use super::{Effects, Upgrade};
+use crate::test::file::FileError;
 
-/// A file with tests that cannot be run.
+/// Tests of a file that cannot be run: all, or one.
 pub(crate) struct UnusableTests {
     /// The path.
     pub(crate) file: String,
@@ -19,11 +20,19 @@ pub(crate) struct UnusableTests {
     pub(crate) hint: Option<String>,
     /// Whether the tests can be run with their own config, which is not the compared one.
     pub(crate) is_of_other_config: bool,
+    /// Whether the other tests of the file can be run.
+    pub(crate) is_one_of_file: bool,
 }
 
 impl UnusableTests {
     pub(super) fn new(file: &str, text: &str, line: usize, reason: String) -> UnusableTests {
-        UnusableTests { file: file.to_owned(), text: text.to_owned(), line, reason, hint: None, is_of_other_config: false }
+        let (file, text) = (file.to_owned(), text.to_owned());
+        UnusableTests { file, text, line, reason, hint: None, is_of_other_config: false, is_one_of_file: false }
+    }
+
+    /// Describes one test of a file whose other tests can be run.
+    pub(super) fn one(file: &str, text: &str, error: &FileError) -> UnusableTests {
+        UnusableTests { is_one_of_file: true, ..UnusableTests::new(file, text, error.line, error.message.clone()) }
     }
 }
 
