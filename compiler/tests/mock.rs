@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::cassette::Folder;
+use crate::test_checks::shop;
 
 const CASSETTE: [&str; 2] = ["--cassette", "due.cassette.json"];
 
@@ -61,18 +62,26 @@ impl Listening {
         Listening { child, urls }
     }
 
+    /// Serves the only upstream of a config.
+    fn start_one(folder: &Folder, options: &[&str]) -> Listening {
+        let mut child = mock(folder, &[&["--listen", "127.0.0.1:0"], options].concat()).spawn().unwrap();
+        let line = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+        let (name, url) = line.split_once(' ').unwrap();
+        Listening { child, urls: vec![(name.to_owned(), url.to_owned())] }
+    }
+
     fn url(&self, upstream: &str) -> &str {
         self.urls.iter().find(|(name, _)| name == upstream).map(|(_, url)| url.as_str()).unwrap()
     }
 
-    /// Sends a request, and returns status and body.
+    /// Sends a request, and returns status and body. In version 1.0, a long body is not divided into chunks.
     fn request(&self, upstream: &str, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
         let (authority, base) = self.url(upstream).strip_prefix("http://").unwrap().split_once('/').unwrap();
         let mut stream = TcpStream::connect(authority).unwrap();
         let length = body.len();
         write!(
             stream,
-            "{method} /{base}{path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
+            "{method} /{base}{path} HTTP/1.0\r\nHost: {authority}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
         )
         .unwrap();
         let mut reply = String::new();
@@ -113,7 +122,16 @@ type Row<'a> = (&'a [&'a str], &'a str, &'a str, Value, &'a [(&'a str, Value)]);
 fn answer_is_recorded_generated_or_has_a_fault() {
     let folder = quickstart();
     let watchlist = json!({ "name": "watchlist" });
-    let rows: [Row<'_>; 9] = [
+    let not_recorded = json!({ "name": "x" });
+    let rows: [Row<'_>; 10] = [
+        // A failure needs no recorded answer.
+        (
+            &["--cassette", "due.cassette.json", "--fault", "notes/*=tool_error"],
+            "notes",
+            "read_note",
+            not_recorded,
+            &[("/result/isError", json!(true))],
+        ),
         (
             &CASSETTE,
             "notes",
@@ -303,13 +321,15 @@ fn faults_have_their_reasons_over_every_transport() {
 }
 
 #[test]
-fn example_of_the_document_is_the_answer_if_it_matches_the_schema() {
+fn example_of_the_document_or_of_the_schema_is_the_answer_if_it_matches_the_schema() {
     let folder = quickstart();
     let pet = json!({ "id": 7, "name": "Rex", "species": "dog", "owner": "Ada" });
+    let of_schema = json!({ "schema": { "type": "object", "required": ["id"], "properties": { "id": { "type": "integer" } }, "examples": [pet] } });
     let cases = [
         (json!({ "example": pet }), &pet, true),
         (json!({ "examples": { "rex": { "$ref": "#/components/examples/Rex" } } }), &pet, true),
         (json!({ "example": { "name": "Rex" } }), &json!({ "name": "Rex" }), false),
+        (of_schema, &pet, true),
     ];
     for (members, example, is_used) in cases {
         let mut document: Value = serde_json::from_str(&folder.read("petstore.openapi.json")).unwrap();
@@ -435,5 +455,73 @@ fn arguments_in_every_style_find_their_recorded_answer() {
         let program =
             format!("(tool/value {{:server \"shop\" :tool {tool:?} :args (json/parse-string {:?})}})", args.to_string());
         assert_eq!(evaluated(&folder, &program), "42\n", "{tool}");
+    }
+}
+
+#[test]
+fn links_to_further_pages_lead_to_the_mock() {
+    let folder = Folder(tempfile::tempdir().unwrap());
+    let page = json!({ "name": "page", "in": "query", "schema": { "type": "integer" } });
+    let content = json!({ "application/json": { "schema": { "type": "array", "items": { "type": "integer" } } } });
+    let header = json!({ "Link": { "schema": { "type": "string" } } });
+    let list = json!({
+        "operationId": "listIds", "parameters": [page],
+        "responses": { "200": { "description": "A page.", "headers": header, "content": content } },
+    });
+    let document =
+        json!({ "openapi": "3.1.0", "info": { "title": "Shop", "version": "1" }, "paths": { "/ids": { "get": list } } });
+    folder.write("shop.json", &document.to_string());
+    let config = |base_url: &str| {
+        json!({ "upstreams": { "shop": {
+            "transport": "openapi", "base_url": base_url, "schema_file": "shop.json", "include_operations": ["listIds"],
+            "allow_insecure_http": true,
+        } } })
+    };
+    folder.write("upstreams.json", &config("http://api.example").to_string());
+    folder.run(&["update", "upstreams.json"], false).success();
+    let lock: Value = serde_json::from_str(&folder.read("upstreams.lock.json")).unwrap();
+    let digest = lock.pointer("/upstreams/shop/tools/list-ids/digest").unwrap();
+    let request = |args: Value, value: Value, headers: Value| json!({ "args": args, "replies": [{ "status": 200, "headers": headers, "value": value }] });
+    let next = json!({ "link": "<http://api.example/ids?page=2>; rel=\"next\"" });
+    let refused = json!({ "status": 410, "headers": {}, "fault": "upstream_error", "message": ["HTTP 410 Gone: <p>gone"] });
+    let requests = json!([
+        request(json!({}), json!([1, 2]), next), request(json!({ "page": 2 }), json!([3]), json!({})),
+        { "args": { "page": 9 }, "replies": [refused] },
+    ]);
+    let cassette = json!({ "cassette": 1, "tools": { "shop/list-ids": { "definition": digest, "requests": requests } } });
+    folder.write("c.json", &cassette.to_string());
+    let mocked = Listening::start_one(&folder, &["--cassette", "c.json"]);
+    folder.write("mocked.json", &config(mocked.url("shop")).to_string());
+    std::fs::copy(folder.0.path().join("upstreams.lock.json"), folder.0.path().join("mocked.lock.json")).unwrap();
+    let program =
+        r#"[(tool/all {:server "shop" :tool "list-ids"}) (tool/call {:server "shop" :tool "list-ids" :args {:page 9}})]"#;
+    let replayed = folder.run(&["repl", "upstreams.json", "--upstreams", "cassette:c.json", "-e", program], false).success();
+    assert!(replayed.contains("[1 2 3]") && replayed.contains("HTTP 410 Gone: <p>gone"), "{replayed}");
+    assert_eq!(folder.run(&["repl", "mocked.json", "-e", program], false).success(), replayed);
+}
+
+#[test]
+fn each_fault_of_a_value_is_served() {
+    let folder = shop();
+    let items = |page: &Value| page["items"].as_array().map(Vec::len);
+    type Check<'a> = &'a dyn Fn(&Value) -> bool;
+    let faults: [(&str, Check<'_>); 7] = [
+        ("null", &|page| page["items"][0]["note"].is_null()),
+        ("missing_field", &|page| page["items"][0].get("note").is_none() || page.get("next_cursor").is_none()),
+        ("empty_list", &|page| items(page) == Some(0)),
+        ("one_item", &|page| items(page) == Some(1)),
+        ("many_items", &|page| items(page) == Some(1000)),
+        ("non_ascii", &|page| page.to_string().contains("日本")),
+        ("next_page", &|page| page["next_cursor"].is_string()),
+    ];
+    for (fault, has_fault) in faults {
+        let answer = |options: &[&str]| {
+            let mocked = Listening::start_one(&folder, &[&["--cassette", "c.json"], options].concat());
+            let (status, body) = mocked.request("shop", "GET", "/orders", "", "");
+            assert_eq!(status, 200, "{fault}: {body}");
+            serde_json::from_str::<Value>(&body).unwrap()
+        };
+        let page = answer(&["--fault", &format!("*/*={fault}")]);
+        assert!(has_fault(&page) && !has_fault(&answer(&[])), "{fault}: {page}");
     }
 }

@@ -88,10 +88,16 @@ impl Fault {
         let fails = recorded.outcome.is_err();
         let lacks_items = || filled.or(Some(recorded)).and_then(Recorded::json).is_some_and(has_empty_list);
         match self.name {
-            "timeout" | "tool_error" | "next_page" => false,
+            "next_page" => false,
+            _ if self.is_failure() => false,
             "empty_list" => fails,
             _ => fails || lacks_items(),
         }
+    }
+
+    /// Whether the call fails, whatever its answer would be.
+    pub(crate) fn is_failure(&self) -> bool {
+        matches!(self.name, "timeout" | "tool_error")
     }
 
     /// Whether an answer with generated items may break a rule by their number alone.

@@ -131,7 +131,8 @@ fn at<'j>(json: &'j Json, path: &str) -> Option<&'j Json> {
     path.split('.').filter(|name| !name.is_empty()).try_fold(json, |json, name| json.get(name))
 }
 
-fn at_mut<'j>(json: &'j mut Json, path: &str) -> Option<&'j mut Json> {
+/// Returns the value at a path of members.
+pub(crate) fn at_mut<'j>(json: &'j mut Json, path: &str) -> Option<&'j mut Json> {
     path.split('.').filter(|name| !name.is_empty()).try_fold(json, |json, name| json.get_mut(name))
 }
 

@@ -50,8 +50,15 @@ impl Answers {
     /// Says why there is no answer.
     pub(super) fn answer(&self, calls: &[InterceptedCall]) -> Result<Outcome, String> {
         let Some(call) = calls.first() else { return Err("the request is not a call".to_owned()) };
-        let outcome = self.without_fault(call, calls)?;
-        Ok(match self.rules.next(call) {
+        let fault = self.rules.next(call);
+        let outcome = match self.without_fault(call, calls) {
+            // A failure takes the place of any answer.
+            Err(_) if fault.is_some_and(Fault::is_failure) => {
+                Ok(CallAnswer { payload: CallPayload::None, http_status: None, head: None })
+            }
+            answer => answer?,
+        };
+        Ok(match fault {
             Some(fault) => self.with_fault(call, fault, outcome),
             None => outcome,
         })
@@ -79,8 +86,8 @@ impl Answers {
         let seed = generate::seed_from(&format!("{} {}/{} {request}", self.seed, call.upstream.name, tool.name));
         let example = declared.schema().and_then(|schema| {
             let of_document = tool.operation.and_then(|operation| self.examples.get(call.upstream.name, operation));
-            let of_schema = schema.get("examples").map(Json::elements).unwrap_or_default().first();
-            [of_document, of_schema].into_iter().flatten().find(|example| declared.permits(example)).cloned()
+            let of_schema = schema.get("examples").map(Json::elements).unwrap_or_default();
+            of_document.into_iter().chain(of_schema).find(|example| declared.permits(example)).cloned()
         });
         let answer = example.or_else(|| match (self.observed.get(call.upstream.name, tool.name), declared.schema()) {
             (Some(observed), is_declared) => generate::answer_to(tool, observed, seed, &request)

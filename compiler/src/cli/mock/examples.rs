@@ -16,7 +16,7 @@ use ptc_compiler::{files, openapi};
 pub(super) struct Examples(HashMap<(String, String, String), Json>);
 
 impl Examples {
-    /// Reads the documents that are files. One that cannot be read has no examples: the lock file is sufficient without it.
+    /// Reads the documents that are files. One that cannot be read has no examples.
     pub(super) fn read(config: &Path, lock: &Lock) -> Examples {
         let folder = files::folder(config);
         let mut found = HashMap::new();

@@ -9,6 +9,7 @@
 //! | `mcp` | the tools of an MCP upstream, with its definitions as they are pinned |
 //! | `routes` | the addresses of all upstreams over HTTP |
 //! | `operation` | finds the operation of a request, and reads its arguments |
+//! | `links` | links of answers to other pages |
 //! | `reply` | the reply to a request of an operation |
 //!
 //! A client sees the definitions that the lock file has, so that a config whose upstreams are the mock has the same catalog. No
@@ -16,6 +17,7 @@
 
 mod answers;
 mod examples;
+mod links;
 mod mcp;
 mod observed;
 mod operation;

@@ -33,9 +33,14 @@ pub(super) fn reply(operation: &Operation, outcome: Outcome) -> Option<HttpReply
         Err(error) => {
             let status = status(&error);
             let body = error.head.as_ref().and_then(|head| head.failed_body.clone());
-            let reply = match body {
-                Some(body) => HttpReply::json(status, body),
-                None => problem(status, error.reason.name(), &error.message),
+            let reply = match (body, &error.head) {
+                (Some(body), _) => HttpReply::json(status, body),
+                // A recorded body that is not JSON is in the message, after what a client says about the status.
+                (None, Some(_)) => {
+                    let (_, text) = error.message.split_once(": ").unwrap_or_default();
+                    HttpReply::new(status, "text/plain; charset=utf-8", text)
+                }
+                (None, None) => problem(status, error.reason.name(), &error.message),
             };
             Some(with_headers(reply, error.head.as_ref().map(|head| head.headers.as_slice()).unwrap_or_default()))
         }

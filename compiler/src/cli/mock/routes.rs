@@ -7,6 +7,7 @@ use ptc_compiler::json::Json;
 use ptc_runtime::upstream::intercept::InterceptedCall;
 
 use super::answers::Answers;
+use super::links;
 use super::mcp::McpMock;
 use super::operation::{self, NotFound};
 use super::reply::{problem, reply};
@@ -97,7 +98,7 @@ impl Routes {
         let given = operation::without_defaults(matched.operation, &arguments);
         let calls = [call(&given, None), call(&arguments, None), call(&given, accept.clone()), call(&arguments, accept)];
         match self.answers.answer(&calls) {
-            Ok(outcome) => reply(matched.operation, outcome),
+            Ok(outcome) => reply(matched.operation, links::to_mock(upstream, matched.tool, outcome)),
             Err(why) => Some(problem(501, "no answer", &why)),
         }
     }
