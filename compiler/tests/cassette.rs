@@ -229,6 +229,17 @@ fn embedding_program_replays_the_quickstart() {
 }
 
 #[test]
+fn failures_of_the_connection_are_recorded_with_a_warning() {
+    let folder = Folder::new();
+    folder.write("program.clj", r#"(:reason (tool/call {:server "s" :tool "count"}))"#);
+    std::fs::remove_file(folder.0.path().join("server.sh")).unwrap();
+    let recorded = folder.run(&["record", "upstreams.json", "program.clj", "-o", "c.json"], true);
+    assert_eq!(recorded.code, Some(0), "{recorded:?}");
+    assert!(recorded.stderr.contains("warning: the cassette has failures that say nothing about the requests"), "{recorded:?}");
+    assert!(recorded.stderr.contains(": s/count\n") && folder.read("c.json").contains("upstream_unavailable"), "{recorded:?}");
+}
+
+#[test]
 fn unknown_request_ends_the_program_and_shows_the_nearest() {
     let folder = Folder::recorded();
     let run = |program: &str| folder.run(&[&REPLAY[..], &["-e", program]].concat(), false);

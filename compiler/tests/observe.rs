@@ -86,6 +86,31 @@ fn shapes_are_inferred_as_expected() {
     assert!(wrong.is_empty(), "not as expected (UPDATE_EXPECT=1 accepts):\n{}", wrong.join("\n"));
 }
 
+/// Replaces each text by one that no other text is equal to.
+fn make_unique(value: &mut Value, count: &mut usize) {
+    match value {
+        Value::String(text) => {
+            *count += 1;
+            *text = format!("canary {count}");
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| make_unique(item, count)),
+        Value::Object(members) => members.values_mut().for_each(|value| make_unique(value, count)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[test]
+fn shape_has_no_text_of_the_answers() {
+    let (mut rng, mut count) = (Rng::with_seed(27), 0);
+    for _ in 0..300 {
+        let mut values: Vec<Value> = (0..rng.usize(1..40)).map(|_| some_value(&mut rng, 3)).collect();
+        values.iter_mut().for_each(|value| make_unique(value, &mut count));
+        let schema = shape(&values).to_schema().canonical();
+        assert!(!schema.contains("canary"), "{schema}");
+    }
+    assert!(count > 1000, "{count}");
+}
+
 /// Returns a value with up to `depth` levels.
 fn some_value(rng: &mut Rng, depth: usize) -> Value {
     let texts = [
@@ -284,10 +309,16 @@ fn cassettes_are_observed_without_their_upstreams() {
 }
 
 #[test]
-fn recording_observes_the_scrubbed_answers() {
+fn recording_observes_the_answers_of_a_new_cassette() {
     let folder = Folder::new();
-    let record = ["record", "upstreams.json", "program.clj", "-o", "c.json", "--observe"];
+    let record = ["record", "upstreams.json", "program.clj", "-o", "c.json"];
     folder.run(&record, true).success();
+    let again = folder.run(&[&record[..], &["--observe"]].concat(), true);
+    let command = "`ptc-compile observe upstreams.json --cassette c.json` observes its answers";
+    assert!(again.stderr.contains("observed nothing: the cassette is unchanged") && again.stderr.contains(command), "{again:?}");
+    assert!(tool(&folder, "count").get("observed").is_none());
+    std::fs::remove_file(folder.0.path().join("c.json")).unwrap();
+    folder.run(&[&record[..], &["--observe"]].concat(), true).success();
     assert_eq!(tool(&folder, "count")["observed"]["answers"], 3);
 }
 

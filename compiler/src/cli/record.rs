@@ -101,12 +101,25 @@ pub(crate) fn run(args: &Record, console: &Console) -> Result<Status, Failure> {
             join_limited(&scrubbed.leftovers, ", ", MAX_LISTED)
         ));
     }
+    let failed = cassette.tools_with_failed_connections();
+    if !failed.is_empty() {
+        console.message(&format!(
+            "warning: the cassette has failures that say nothing about the requests, such as an upstream that cannot be reached: {}\n\
+             help: record again if programs are to be tested with the answers of these tools\n",
+            join_limited(&failed, ", ", MAX_LISTED)
+        ));
+    }
     let is_new = files::write_if_changed(&args.output, cassette.to_string().as_bytes())?;
     let (verb, path) = (if is_new { "wrote" } else { "unchanged:" }, args.output.display());
     console.message(&format!("{verb} {path} with {}\n", count(cassette.requests(), "request")));
-    // The answers of an unchanged cassette are observed already.
     if args.observe && is_new {
         observe::store(config, frozen.lock, &Observations::from(&cassette), Storing::default(), console)?;
+    } else if args.observe {
+        // Equal answers that are observed again would count twice.
+        console.message(&format!(
+            "observed nothing: the cassette is unchanged; `ptc-compile observe {} --cassette {path}` observes its answers\n",
+            config.display()
+        ));
     }
     Ok(Status::Clean)
 }

@@ -36,6 +36,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use ptc_catalog::Catalog;
+use ptc_runtime::upstream::Reason;
 use ptc_runtime::upstream::intercept::InterceptedCall;
 use ptc_text::join_limited;
 
@@ -90,6 +91,19 @@ impl Request {
     fn value(&self) -> Json {
         Json::parse(&self.args).unwrap_or_else(|| Json::string(&*self.args))
     }
+}
+
+/// Whether a failure with this reason says something about the request, and not only about the state of the connection or the login.
+fn is_about_request(reason: Reason) -> bool {
+    !matches!(
+        reason,
+        Reason::UpstreamUnavailable
+            | Reason::UpstreamBusy
+            | Reason::Timeout
+            | Reason::AuthFailed
+            | Reason::AuthExpired
+            | Reason::RateLimited
+    )
 }
 
 /// Returns the arguments of a call as canonical text.

@@ -10,7 +10,7 @@ use ptc_runtime::upstream::UpstreamError;
 use ptc_runtime::upstream::intercept::{CallAnswer, InterceptedCall, Interception, Interceptor, ProgramInterceptor};
 
 use crate::calls::{Calls, RequestOfTool};
-use crate::{Cassette, merge};
+use crate::{Cassette, Content, Reply, is_about_request, merge};
 
 /// Records the calls of one program after the other.
 #[derive(Debug, Default)]
@@ -74,6 +74,15 @@ impl ProgramInterceptor for ProgramLog {
 
     fn observe(&self, call: &InterceptedCall, outcome: Result<&CallAnswer, &UpstreamError>, took: Duration) {
         self.calls.add(call, outcome, self.records_latency.then_some(took));
+    }
+}
+
+impl Cassette {
+    /// Returns the tools, as `upstream/tool`, of which a failure is recorded that says nothing about the request.
+    pub fn tools_with_failed_connections(&self) -> Vec<String> {
+        let is_failed = |reply: &Reply| matches!(reply.content, Content::Fault { reason, .. } if !is_about_request(reason));
+        let failed = self.tools.iter().filter(|(_, recorded)| recorded.requests.values().flatten().any(is_failed));
+        failed.map(|((upstream, tool), _)| format!("{upstream}/{tool}")).collect()
     }
 }
 

@@ -12,13 +12,13 @@ use ptc_lisp::ErrorKind;
 use ptc_lisp::host::Fault;
 use ptc_lisp::print::excerpt;
 use ptc_runtime::schedule::ClientKey;
+use ptc_runtime::upstream::UpstreamError;
 use ptc_runtime::upstream::intercept::{CallAnswer, InterceptedCall, Interception, Interceptor, ProgramInterceptor};
-use ptc_runtime::upstream::{Reason, UpstreamError};
 
 use crate::calls::Calls;
 use crate::episodes::Episodes;
 use crate::scrub::Rules;
-use crate::{Cassette, Reply, Request, nearest};
+use crate::{Cassette, Reply, Request, is_about_request, nearest};
 
 type Outcome = Result<CallAnswer, UpstreamError>;
 
@@ -151,18 +151,8 @@ impl ProgramInterceptor for Playback {
     }
 
     fn observe(&self, call: &InterceptedCall, outcome: Result<&CallAnswer, &UpstreamError>, _: Duration) {
-        // These failures say nothing about the request. The next program asks again.
-        let is_answer = !outcome.is_err_and(|fault| {
-            matches!(
-                fault.reason,
-                Reason::UpstreamUnavailable
-                    | Reason::UpstreamBusy
-                    | Reason::Timeout
-                    | Reason::AuthFailed
-                    | Reason::AuthExpired
-                    | Reason::RateLimited
-            )
-        });
+        // The next program asks again.
+        let is_answer = outcome.err().is_none_or(|fault| is_about_request(fault.reason));
         if is_answer && self.replay.episodes.is_some() {
             self.new.add(call, outcome, None);
         }

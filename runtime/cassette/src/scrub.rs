@@ -434,7 +434,7 @@ mod tests {
     fn places_that_keep_a_replaced_text_are_returned() {
         let text = r#"{"cassette": 1, "tools": {
             "s/get": {"definition": "d", "requests": [
-                {"args": {"of": "Hannah"}, "replies": [{"headers": {"x-by": "Hannah"}, "value": {"a": {"Hannah": 1}, "b": ["hannahs"]}}]},
+                {"args": {"of": "Hannah"}, "replies": [{"headers": {"x-by": "Hannah"}, "value": {"a": {"Hannah": 1}, "b": ["hannahs"], "c": {"Bo": 1}}}]},
                 {"args": {"of": "xHannah"}, "replies": [{"text": ["to", "Hannah Lee", "Hannah"]}, {"text": "[\"\\u0048annahs\"]"}]}]},
             "s/list": {"definition": "d", "requests": [{"args": {}, "replies": [{"value": ["Hannah", "Bo"]}]}]}}}"#;
         let mut cassette = Cassette::read("c.json", text).expect("a cassette");
@@ -443,6 +443,7 @@ mod tests {
             "s/get: requests[0].replies[0].headers.x-by",
             "s/get: requests[0].replies[0].value.a (the name of a member)",
             "s/get: requests[0].replies[0].value.b[0]",
+            "s/get: requests[0].replies[0].value.c (the name of a member)",
             "s/get: requests[1].args.of",
             "s/get: requests[1].replies[1].text[0]",
         ];

@@ -126,3 +126,24 @@ fn one_line(json: &Json) -> String {
         plain => plain.canonical(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Cassette;
+
+    #[test]
+    fn change_of_one_record_changes_one_line() {
+        let written = |owner: &str| {
+            let records: Vec<String> =
+                (0..30).map(|id| format!(r#"{{"id": {id}, "owner": "{}"}}"#, if id == 17 { owner } else { "Ada" })).collect();
+            let text = format!(
+                r#"{{"cassette": 1, "tools": {{"s/list": {{"definition": "d", "requests": [{{"args": {{}}, "replies": [{{"value": [{}]}}]}}]}}}}}}"#,
+                records.join(", ")
+            );
+            Cassette::read("c.json", &text).expect("a cassette").to_string()
+        };
+        let (before, after) = (written("Grace"), written("Ken"));
+        assert_eq!(before.lines().count(), after.lines().count());
+        assert_eq!(before.lines().zip(after.lines()).filter(|(one, other)| one != other).count(), 1, "{after}");
+    }
+}

@@ -1,5 +1,7 @@
 //! Finds replaced texts that a cassette still has, where no rule replaces them: as a part of a word, in names of members, in headers.
 
+use std::collections::BTreeSet;
+
 use aho_corasick::AhoCorasick;
 use ptc_json::Json;
 
@@ -12,18 +14,20 @@ const MAX_TEXT_DEPTH: u32 = 4;
 
 /// Returns the places of texts in the requests and replies of a cassette. The case of ASCII letters does not matter.
 pub(super) fn find<'t>(cassette: &Cassette, texts: impl Iterator<Item = &'t String>) -> Vec<String> {
-    let texts: Vec<&String> = texts.filter(|text| text.chars().count() >= MIN_CHARS).collect();
-    if texts.is_empty() {
+    let all: BTreeSet<&str> = texts.map(String::as_str).collect();
+    if all.is_empty() {
         return Vec::new();
     }
+    let texts: Vec<&str> = all.iter().copied().filter(|text| text.chars().count() >= MIN_CHARS).collect();
     let finder = AhoCorasick::builder().ascii_case_insensitive(true).build(&texts);
     // If the finder cannot be built, each text is searched for on its own, and letters of another case are not found.
     let has_any = |found: &str| match &finder {
         Ok(finder) => finder.is_match(found),
-        Err(_) => texts.iter().any(|text| found.contains(&***text)),
+        Err(_) => texts.iter().any(|text| found.contains(text)),
     };
-    let is_text = |number: &str| texts.iter().any(|text| **text == number);
-    let mut search = Search { has_any: &has_any, is_text: &is_text, places: Vec::new() };
+    let is_number = |number: &str| texts.contains(&number);
+    let is_name = |name: &str| all.contains(name);
+    let mut search = Search { has_any: &has_any, is_number: &is_number, is_name: &is_name, places: Vec::new() };
     for ((server, tool), recorded) in &cassette.tools {
         for (at, (request, replies)) in recorded.requests.iter().enumerate() {
             let place = format!("{server}/{tool}: requests[{at}]");
@@ -40,7 +44,9 @@ pub(super) fn find<'t>(cassette: &Cassette, texts: impl Iterator<Item = &'t Stri
 struct Search<'s> {
     has_any: &'s dyn Fn(&str) -> bool,
     /// Whether a number has the digits of a replaced text.
-    is_text: &'s dyn Fn(&str) -> bool,
+    is_number: &'s dyn Fn(&str) -> bool,
+    /// Whether the name of a member is a replaced text, which may be short.
+    is_name: &'s dyn Fn(&str) -> bool,
     places: Vec<String>,
 }
 
@@ -70,7 +76,7 @@ impl Search<'_> {
             }
             Json::Object(members) => {
                 for (name, member) in members {
-                    if (self.has_any)(name) {
+                    if (self.has_any)(name) || (self.is_name)(name) {
                         // The place does not have the name, since messages are kept in logs.
                         self.places.push(format!("{place} (the name of a member)"));
                         self.value(member, &format!("{place}.…"), text_depth);
@@ -79,7 +85,7 @@ impl Search<'_> {
                     }
                 }
             }
-            Json::Number(number) if (self.is_text)(number) => self.places.push(place.to_owned()),
+            Json::Number(number) if (self.is_number)(number) => self.places.push(place.to_owned()),
             Json::Null | Json::Bool(_) | Json::Number(_) => {}
         }
     }
