@@ -439,3 +439,42 @@ fn faults_that_the_recorded_answers_hide_are_named_for_each_tool() {
     let known = with_program(ROBUST, "15").run(&["test", "--faults"], false).success();
     assert!(!known.contains("not tried"), "{known}");
 }
+
+#[test]
+fn list_of_many_items_has_a_thousand() {
+    let list = r#"(count (:items (tool/value {:server "shop" :tool "list-orders"})))"#;
+    let folder = with_program(&format!("(let [number {list}]\n  (if (>= number 1000) (+ 1 \"x\") number))"), "2");
+    let found = folder.run(&["test", "--faults=many_items", "--allow-failed-calls", "--format", "json"], false);
+    let [finding] = findings(&found).try_into().unwrap();
+    assert_eq!(finding["rule"], "error", "{finding}");
+    let fewer = folder.read("p.clj").replace("1000", "1001");
+    folder.write("p.clj", &fewer);
+    folder.run(&["test", "--faults=many_items", "--allow-failed-calls"], false).success();
+}
+
+#[test]
+fn mistake_in_the_calls_of_each_item_is_one_finding() {
+    let program = r#"(let [all (:items (tool/value {:server "shop" :tool "list-orders"}))]
+  (count (mapv (fn [order] (:value (tool/call {:server "shop" :tool "list-orders" :args {:cursor (str (:id order))}}))) all)))"#;
+    let folder = with_program(program, "2");
+    let mut cassette: Value = serde_json::from_str(&folder.read("c.json")).unwrap();
+    let requests = cassette.pointer_mut("/tools/shop~1list-orders/requests").unwrap().as_array_mut().unwrap();
+    for cursor in ["1", "2"] {
+        let mut request = requests[0].clone();
+        request["args"] = json!({ "cursor": cursor });
+        requests.push(request);
+    }
+    folder.write("c.json", &cassette.to_string());
+    let found = folder.run(&["test", "--faults=timeout", "--allow-failed-calls", "--format", "json"], false);
+    let [finding] = findings(&found).try_into().unwrap();
+    assert_eq!((&finding["rule"], &finding["similar"]), (&json!("unchecked_call"), &json!(1)), "{finding}");
+}
+
+#[test]
+fn faults_that_no_answer_can_have_are_said_to_be_so() {
+    let folder = Folder::recorded();
+    folder.write("n.clj", r#"(:n (tool/value {:server "s" :tool "count"}))"#);
+    folder.write("n_test.clj", "(ns n-test {:cassette \"c.json\"})\n(deftest n (is (= 1 (run-program \"n.clj\"))))");
+    let passed = folder.run(&["test", "--faults=non_ascii,empty_list"], false).success();
+    assert!(passed.contains("n.clj with faults: 0 runs, 0 findings; no recorded answer can have these faults\n"), "{passed}");
+}

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 
+use std::io::Write;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,33 @@ fn interrupted(folder: &Folder, signal: &str, options: &[&str]) -> Output {
     writer.join().unwrap().unwrap();
     assert!(Command::new("kill").args([signal, &process.id().to_string()]).status().unwrap().success());
     process.wait_with_output().unwrap()
+}
+
+#[test]
+fn tests_run_at_the_same_time() {
+    let folder = Folder::recorded();
+    folder.write(
+        "both_test.clj",
+        "(ns both)\n(deftest a (is (= 1 (run-program \"a.clj\"))))\n(deftest b (is (= 2 (run-program \"b.clj\"))))",
+    );
+    let programs = ["a.clj", "b.clj"].map(|name| folder.0.path().join(name));
+    assert!(Command::new("mkfifo").args(&programs).status().unwrap().success());
+    let mut process = folder.start(&["test", "both_test.clj", "--jobs", "2"]);
+    let (done, written) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        // Each pipe is opened when a test reads it, and neither test ends before both are open.
+        let pipes = programs.map(|path| std::fs::OpenOptions::new().write(true).open(path).unwrap());
+        for (mut pipe, text) in pipes.into_iter().zip(["1", "2"]) {
+            pipe.write_all(text.as_bytes()).unwrap();
+        }
+        done.send(()).unwrap();
+    });
+    if written.recv_timeout(Duration::from_mins(1)).is_err() {
+        process.kill().unwrap();
+        panic!("the second test does not start before the first one ends");
+    }
+    let output = String::from_utf8(process.wait_with_output().unwrap().stdout).unwrap();
+    assert!(output.starts_with("2 tests, 2 assertions: 0 failed, 0 errors ("), "{output}");
 }
 
 #[test]

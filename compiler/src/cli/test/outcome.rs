@@ -134,6 +134,18 @@ impl ReplacedAnswer {
 }
 
 impl CheckOutcome {
+    /// Merges findings that say the same of other calls of a tool, such as those of each item of a list.
+    pub(super) fn merge_findings(&mut self) {
+        let mut merged: Vec<Finding> = Vec::new();
+        for finding in std::mem::take(&mut self.findings) {
+            match merged.iter_mut().find(|known| known.is_like(&finding)) {
+                Some(known) => known.similar += 1 + finding.similar,
+                None => merged.push(finding),
+            }
+        }
+        self.findings = merged;
+    }
+
     /// Returns the name for reports: `due.clj with faults`.
     pub(super) fn shown_name(&self) -> String {
         format!("{} with {}", self.program, self.kind)
@@ -141,6 +153,14 @@ impl CheckOutcome {
 }
 
 impl Finding {
+    /// Whether both are about the same rule, fault and form, with an answer of the same tool.
+    fn is_like(&self, other: &Finding) -> bool {
+        let tool = |finding: &Finding| finding.answers.first().map(|answer| (answer.upstream, answer.tool));
+        let is_same =
+            (self.rule, &self.message, self.position, &self.cause) == (other.rule, &other.message, other.position, &other.cause);
+        is_same && tool(self) == tool(other)
+    }
+
     /// Returns the lines that describe the finding.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("{}: {}", self.rule, self.message), format!("{}: {}", self.cause, self.change)];

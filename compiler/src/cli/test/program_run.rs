@@ -127,14 +127,20 @@ fn program(programs: &Engine, file: &Path, name: &str, args: String) -> ProgramR
 }
 
 /// Runs a program. Returns `{"ok": true, "value": …}` with a tagged value, or `{"ok": false, "message": …}`.
-pub(super) async fn run_program(running: &Running, programs: &Engine, run: RunArguments) -> Result<Box<RawValue>, ToolFailure> {
+pub(super) async fn run_program(
+    running: &Arc<Running>,
+    programs: &Engine,
+    run: RunArguments,
+) -> Result<Box<RawValue>, ToolFailure> {
     let args = Edn::parse(&run.args).ok_or_else(|| ToolFailure::new("the arguments of a program are data, without functions"))?;
     let program = program(programs, &running.test_file(run.test), &run.program, args.to_json().canonical());
-    let request = program.request(running).map(|request| request.on_behalf_of(OWNER, run.test));
     // A test depends on its program also if that cannot be read, so that `--watch` waits for it.
-    running.add_program(run.test, program);
-    let request = request.map_err(ToolFailure::new)?;
-    let answer = programs.run_async(request).await;
+    running.add_program(run.test, program.clone());
+    let reader = Arc::clone(running);
+    // A file that is slow to read does not keep other tests waiting.
+    let request = tokio::task::spawn_blocking(move || program.request(&reader)).await;
+    let request = request.map_err(|error| ToolFailure::new(error.to_string()))?.map_err(ToolFailure::new)?;
+    let answer = programs.run_async(request.on_behalf_of(OWNER, run.test)).await;
     // A cassette without the answer must not pass for a program that fails.
     if let Some(message) = running.refusal(run.test).filter(|_| run.caught) {
         return Err(ToolFailure::new(format!("the program {}: {message}", run.program)));

@@ -190,6 +190,7 @@ impl Target {
             }
         }
         outcome.untried = untried.faults();
+        outcome.merge_findings();
     }
 
     fn finding(

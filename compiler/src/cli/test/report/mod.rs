@@ -86,6 +86,9 @@ fn extent(check: &CheckOutcome) -> String {
         text.push_str("; left out: ");
         text.push_str(&count(check.left_out, "answer"));
     }
+    if check.runs == 0 && check.untried.is_empty() {
+        text.push_str("; no recorded answer can have these faults");
+    }
     for UntriedFaults { upstream, tool, faults } in &check.untried {
         let _ = write!(text, "; not tried with the recorded answers of {upstream}/{tool}: {}", faults.join(", "));
     }
