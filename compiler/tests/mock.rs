@@ -468,43 +468,59 @@ fn links_to_further_pages_lead_to_the_mock() {
         "operationId": "listIds", "parameters": [page],
         "responses": { "200": { "description": "A page.", "headers": header, "content": content } },
     });
-    let document =
-        json!({ "openapi": "3.1.0", "info": { "title": "Shop", "version": "1" }, "paths": { "/ids": { "get": list } } });
+    let name = json!({ "type": "array", "items": { "type": "string" } });
+    let names = json!({ "type": "object", "required": ["items"], "properties": { "items": name, "next": { "type": "string" } } });
+    let cursor = json!({ "name": "cursor", "in": "query", "schema": { "type": "string" } });
+    let names = json!({
+        "operationId": "listNames", "parameters": [cursor],
+        "responses": { "200": { "description": "A page.", "content": { "application/json": { "schema": names } } } },
+    });
+    let document = json!({ "openapi": "3.1.0", "info": { "title": "Shop", "version": "1" }, "paths": { "/ids": { "get": list }, "/names": { "get": names } } });
     folder.write("shop.json", &document.to_string());
     let config = |base_url: &str| {
         json!({ "upstreams": { "shop": {
-            "transport": "openapi", "base_url": base_url, "schema_file": "shop.json", "include_operations": ["listIds"],
+            "transport": "openapi", "base_url": base_url, "schema_file": "shop.json", "include_operations": ["listIds", "listNames"],
             "allow_insecure_http": true,
         } } })
     };
-    folder.write("upstreams.json", &config("http://api.example").to_string());
+    folder.write("upstreams.json", &config("http://api.example/v1").to_string());
     folder.run(&["update", "upstreams.json"], false).success();
     let lock: Value = serde_json::from_str(&folder.read("upstreams.lock.json")).unwrap();
-    let digest = lock.pointer("/upstreams/shop/tools/list-ids/digest").unwrap();
+    let digest = |tool: &str| lock.pointer(&format!("/upstreams/shop/tools/{tool}/digest")).unwrap();
     let request = |args: Value, value: Value, headers: Value| json!({ "args": args, "replies": [{ "status": 200, "headers": headers, "value": value }] });
-    let next = json!({ "link": "<http://api.example/ids?page=2>; rel=\"next\"" });
+    let next = json!({ "link": "<http://api.example/v1/ids?page=2>; rel=\"next\"" });
     let refused = json!({ "status": 410, "headers": {}, "fault": "upstream_error", "message": ["HTTP 410 Gone: <p>gone"] });
     let requests = json!([
         request(json!({}), json!([1, 2]), next), request(json!({ "page": 2 }), json!([3]), json!({})),
         { "args": { "page": 9 }, "replies": [refused] },
     ]);
-    let cassette = json!({ "cassette": 1, "tools": { "shop/list-ids": { "definition": digest, "requests": requests } } });
+    let requests_of_names = json!([
+        request(json!({}), json!({ "items": ["a"], "next": "http://API.example:80/v1/names?cursor=b" }), json!({})),
+        request(json!({ "cursor": "b" }), json!({ "items": ["b"] }), json!({})),
+    ]);
+    let tools = json!({
+        "shop/list-ids": { "definition": digest("list-ids"), "requests": requests },
+        "shop/list-names": { "definition": digest("list-names"), "requests": requests_of_names },
+    });
+    let cassette = json!({ "cassette": 1, "tools": tools });
     folder.write("c.json", &cassette.to_string());
     let mocked = Listening::start_one(&folder, &["--cassette", "c.json"]);
     folder.write("mocked.json", &config(mocked.url("shop")).to_string());
     std::fs::copy(folder.0.path().join("upstreams.lock.json"), folder.0.path().join("mocked.lock.json")).unwrap();
-    let program =
-        r#"[(tool/all {:server "shop" :tool "list-ids"}) (tool/call {:server "shop" :tool "list-ids" :args {:page 9}})]"#;
+    let program = r#"[(tool/all {:server "shop" :tool "list-ids"}) (tool/all {:server "shop" :tool "list-names"})
+                     (tool/call {:server "shop" :tool "list-ids" :args {:page 9}})]"#;
     let replayed = folder.run(&["repl", "upstreams.json", "--upstreams", "cassette:c.json", "-e", program], false).success();
-    assert!(replayed.contains("[1 2 3]") && replayed.contains("HTTP 410 Gone: <p>gone"), "{replayed}");
+    assert!(replayed.contains(r#"[1 2 3] ["a" "b"]"#) && replayed.contains("HTTP 410 Gone: <p>gone"), "{replayed}");
     assert_eq!(folder.run(&["repl", "mocked.json", "-e", program], false).success(), replayed);
 }
+
+/// A condition for the value of an answer.
+type Check<'a> = &'a dyn Fn(&Value) -> bool;
 
 #[test]
 fn each_fault_of_a_value_is_served() {
     let folder = shop();
     let items = |page: &Value| page["items"].as_array().map(Vec::len);
-    type Check<'a> = &'a dyn Fn(&Value) -> bool;
     let faults: [(&str, Check<'_>); 7] = [
         ("null", &|page| page["items"][0]["note"].is_null()),
         ("missing_field", &|page| page["items"][0].get("note").is_none() || page.get("next_cursor").is_none()),
@@ -524,4 +540,7 @@ fn each_fault_of_a_value_is_served() {
         let page = answer(&["--fault", &format!("*/*={fault}")]);
         assert!(has_fault(&page) && !has_fault(&answer(&[])), "{fault}: {page}");
     }
+    let failing = Listening::start_one(&folder, &["--cassette", "c.json", "--fault", "*/*=tool_error"]);
+    let (status, body) = failing.request("shop", "GET", "/orders?cursor=unknown", "", "");
+    assert_eq!(status, 422, "no answer is recorded, and none is needed: {body}");
 }

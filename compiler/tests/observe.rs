@@ -104,7 +104,9 @@ fn shape_has_no_text_of_the_answers() {
     let (mut rng, mut count) = (Rng::with_seed(27), 0);
     for _ in 0..300 {
         let mut values: Vec<Value> = (0..rng.usize(1..40)).map(|_| some_value(&mut rng, 3)).collect();
-        values.iter_mut().for_each(|value| make_unique(value, &mut count));
+        for value in &mut values {
+            make_unique(value, &mut count);
+        }
         let schema = shape(&values).to_schema().canonical();
         assert!(!schema.contains("canary"), "{schema}");
     }
@@ -314,7 +316,7 @@ fn recording_observes_the_answers_of_a_new_cassette() {
     let record = ["record", "upstreams.json", "program.clj", "-o", "c.json"];
     folder.run(&record, true).success();
     let again = folder.run(&[&record[..], &["--observe"]].concat(), true);
-    let command = "`ptc-compile observe upstreams.json --cassette c.json` observes its answers";
+    let command = "if its answers are not observed yet, use `ptc-compile observe upstreams.json --cassette c.json`";
     assert!(again.stderr.contains("observed nothing: the cassette is unchanged") && again.stderr.contains(command), "{again:?}");
     assert!(tool(&folder, "count").get("observed").is_none());
     std::fs::remove_file(folder.0.path().join("c.json")).unwrap();

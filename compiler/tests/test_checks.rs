@@ -454,8 +454,7 @@ fn list_of_many_items_has_a_thousand() {
 
 #[test]
 fn mistake_in_the_calls_of_each_item_is_one_finding() {
-    let program = r#"(let [all (:items (tool/value {:server "shop" :tool "list-orders"}))]
-  (count (mapv (fn [order] (:value (tool/call {:server "shop" :tool "list-orders" :args {:cursor (str (:id order))}}))) all)))"#;
+    let program = r#"(count (mapv (fn [cursor] (:value (tool/call {:server "shop" :tool "list-orders" :args {:cursor cursor}}))) ["1" "2"]))"#;
     let folder = with_program(program, "2");
     let mut cassette: Value = serde_json::from_str(&folder.read("c.json")).unwrap();
     let requests = cassette.pointer_mut("/tools/shop~1list-orders/requests").unwrap().as_array_mut().unwrap();
@@ -468,6 +467,11 @@ fn mistake_in_the_calls_of_each_item_is_one_finding() {
     let found = folder.run(&["test", "--faults=timeout", "--allow-failed-calls", "--format", "json"], false);
     let [finding] = findings(&found).try_into().unwrap();
     assert_eq!((&finding["rule"], &finding["similar"]), (&json!("unchecked_call"), &json!(1)), "{finding}");
+    // Two forms are two mistakes.
+    let one = |id: u32| format!(r#"(:value (tool/call {{:server "shop" :tool "list-orders" :args {{:cursor "{id}"}}}}))"#);
+    folder.write("p.clj", &format!("(count [{} {}])", one(1), one(2)));
+    let found = folder.run(&["test", "--faults=timeout", "--allow-failed-calls", "--format", "json"], false);
+    assert_eq!(findings(&found).len(), 2, "{found:?}");
 }
 
 #[test]
@@ -476,5 +480,8 @@ fn faults_that_no_answer_can_have_are_said_to_be_so() {
     folder.write("n.clj", r#"(:n (tool/value {:server "s" :tool "count"}))"#);
     folder.write("n_test.clj", "(ns n-test {:cassette \"c.json\"})\n(deftest n (is (= 1 (run-program \"n.clj\"))))");
     let passed = folder.run(&["test", "--faults=non_ascii,empty_list"], false).success();
-    assert!(passed.contains("n.clj with faults: 0 runs, 0 findings; no recorded answer can have these faults\n"), "{passed}");
+    assert!(
+        passed.contains("n.clj with faults: 0 runs, 0 findings; no call has a recorded answer that can have these faults\n"),
+        "{passed}"
+    );
 }

@@ -360,32 +360,34 @@ fn case_that_is_wrong_is_named_and_the_others_are_compared() {
 }
 
 #[test]
-fn list_that_becomes_an_object_breaks_programs_without_tests() {
+fn list_that_becomes_an_object_or_the_reverse_breaks_programs_without_tests() {
     let folder = shop();
     store(&folder, &[("total", SUM), ("number", COUNT)]);
-    let mut document: Value = serde_json::from_str(&folder.read("shop.json")).unwrap();
+    let document: Value = serde_json::from_str(&folder.read("shop.json")).unwrap();
     let schema = "/paths/~1orders/get/responses/200/content/application~1json/schema";
-    let items = document.pointer(schema).unwrap()["properties"]["items"].clone();
-    *document.pointer_mut(schema).unwrap() = items;
-    folder.write("shop.json", &document.to_string());
-    let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
-    let total = finding(&found, "PTC0812", "total.clj");
-    assert_eq!(total["severity"], "error", "{total:#}");
-    assert_eq!(finding(&found, "PTC0812", "number.clj")["severity"], "error");
-    assert_eq!(folder.run(&["diff", "upstreams.json", "--fail-on", "error"], false).code, Some(1));
+    let list = document.pointer(schema).unwrap()["properties"]["items"].clone();
+    let map = json!({ "type": "object", "additionalProperties": list["items"] });
+    for (pointer, other) in [(schema.to_owned(), &list), (format!("{schema}/properties/items"), &map)] {
+        let mut changed = document.clone();
+        *changed.pointer_mut(&pointer).unwrap() = other.clone();
+        folder.write("shop.json", &changed.to_string());
+        let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
+        let total = finding(&found, "PTC0812", "total.clj");
+        assert_eq!(total["severity"], "error", "{total:#}");
+        assert_eq!(folder.run(&["diff", "upstreams.json", "--fail-on", "error"], false).code, Some(1));
+    }
 }
 
 #[test]
-fn change_that_cannot_affect_a_program_is_said_to_be_so() {
+fn change_of_a_description_is_said_to_be_one() {
     let folder = shop();
     store(&folder, &[("number", COUNT), ("pure", "(+ 1 2)")]);
     let mut document: Value = serde_json::from_str(&folder.read("shop.json")).unwrap();
     let list = document.pointer_mut("/paths/~1orders/get").unwrap();
     list["description"] = json!("Lists all orders.");
-    list["parameters"].as_array_mut().unwrap().push(json!({ "name": "sort", "in": "query", "schema": { "type": "string" } }));
     folder.write("shop.json", &document.to_string());
     let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
     let message = |file: &str| finding(&found, "PTC0813", file)["message"].clone();
-    let only = "`number` calls tools that changed only in what they describe, in what was observed, or in what else they accept";
+    let only = "`number` calls tools of which only descriptions or observed shapes changed";
     assert_eq!((message("number.clj"), message("pure.clj")), (json!(only), json!("`pure` calls no tool that changed")));
 }

@@ -117,7 +117,7 @@ pub(crate) fn run(args: &Record, console: &Console) -> Result<Status, Failure> {
     } else if args.observe {
         // Equal answers that are observed again would count twice.
         console.message(&format!(
-            "observed nothing: the cassette is unchanged; `ptc-compile observe {} --cassette {path}` observes its answers\n",
+            "observed nothing: the cassette is unchanged; if its answers are not observed yet, use `ptc-compile observe {} --cassette {path}`\n",
             config.display()
         ));
     }

@@ -27,9 +27,9 @@ enum Calls {
 }
 
 impl Change {
-    /// Whether the change can affect what a program does: other words and further accepted arguments cannot.
-    pub fn concerns_programs(&self) -> bool {
-        !matches!(self.code, Code::DescriptionChanged | Code::InputWidened | Code::ObservedChanged)
+    /// Whether the change is more than another description or another observed shape.
+    pub fn is_of_contract(&self) -> bool {
+        !matches!(self.code, Code::DescriptionChanged | Code::ObservedChanged)
     }
 
     /// A change that can affect all calls.

@@ -63,7 +63,7 @@ impl<'a> Walk<'a> {
             return Json::object();
         }
         if self.is_other_container(old, new) {
-            return if self.kept == Kept::All { Json::object() } else { self.closed(new) };
+            return if self.kept == Kept::All { Json::object() } else { self.container(new) };
         }
         let shapes = [self.list(old, new, depth), self.object(old, new, depth)];
         match shapes {
@@ -80,14 +80,13 @@ impl<'a> Walk<'a> {
         matches!((kinds(&self.old, old), kinds(&self.new, new)), ([true, false], [false, true]) | ([false, true], [true, false]))
     }
 
-    /// Returns the shape of values with the names of their members.
-    fn closed(&self, nodes: &[&'a Json]) -> Json {
-        let members = self.new.members_of_any(nodes);
-        if members.properties.is_empty() {
-            let is_list = nodes.iter().any(|node| self.new.types(node).admits(Type::Array));
-            return if is_list { typed("array") } else { Json::object() };
+    /// Returns the shape of lists or objects: of objects with the names of their members, unless they may have any.
+    fn container(&self, nodes: &[&'a Json]) -> Json {
+        if nodes.iter().any(|node| self.new.types(node).admits(Type::Array)) {
+            return typed("array");
         }
-        if self.new.has_unnamed_members(nodes) {
+        let members = self.new.members_of_any(nodes);
+        if members.properties.is_empty() || self.new.has_unnamed_members(nodes) {
             return typed("object");
         }
         let properties = members.properties.iter().fold(Json::object(), |all, (name, _)| all.with(*name, Json::object()));

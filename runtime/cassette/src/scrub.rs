@@ -434,7 +434,7 @@ mod tests {
     fn places_that_keep_a_replaced_text_are_returned() {
         let text = r#"{"cassette": 1, "tools": {
             "s/get": {"definition": "d", "requests": [
-                {"args": {"of": "Hannah"}, "replies": [{"headers": {"x-by": "Hannah"}, "value": {"a": {"Hannah": 1}, "b": ["hannahs"], "c": {"Bo": 1}}}]},
+                {"args": {"of": "Hannah"}, "replies": [{"headers": {"x-by": "Hannah"}, "value": {"a": {"Hannah": 1}, "b": ["hannahs"], "c": {"bo": 1}}}]},
                 {"args": {"of": "xHannah"}, "replies": [{"text": ["to", "Hannah Lee", "Hannah"]}, {"text": "[\"\\u0048annahs\"]"}]}]},
             "s/list": {"definition": "d", "requests": [{"args": {}, "replies": [{"value": ["Hannah", "Bo"]}]}]}}}"#;
         let mut cassette = Cassette::read("c.json", text).expect("a cassette");

@@ -245,7 +245,7 @@ impl Compared {
                 continue;
             }
             let name = quoted(&program.name);
-            let (message, span) = if self.may_call_changes(config, &program.name, &program.source, Change::concerns_programs) {
+            let (message, span) = if self.may_call_changes(config, &program.name, &program.source, Change::is_of_contract) {
                 let why = if program.has_unusable_tests {
                     "the tests that run it cannot be used"
                 } else {
@@ -259,10 +259,7 @@ impl Compared {
                     None => (format!("{name} is not compared: it may call tools that changed, and {why}"), START),
                 }
             } else if self.may_call_changes(config, &program.name, &program.source, |_| true) {
-                let message = format!(
-                    "{name} calls tools that changed only in what they describe, in what was observed, or in what else they accept"
-                );
-                (message, START)
+                (format!("{name} calls tools of which only descriptions or observed shapes changed"), START)
             } else {
                 (format!("{name} calls no tool that changed"), START)
             };

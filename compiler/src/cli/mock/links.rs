@@ -1,46 +1,60 @@
 //! Links of answers to other pages.
 
-use ptc_catalog::{By, Tool, Transport, Upstream};
+use ptc_catalog::{Tool, Transport, Upstream};
 use ptc_compiler::json::Json;
+use ptc_runtime::upstream::intercept::CallPayload;
+use url::Url;
 
 use crate::answers::Outcome;
-use crate::answers::content::Content;
 use crate::answers::pages;
 
-/// Headers with links.
-const HEADERS: [&str; 2] = ["link", "location"];
-
-/// Makes the links of an answer to the address of its service lead to the mock, because clients follow no link to another origin: those
-/// in headers, and the link to the next page in the value.
-pub(super) fn to_mock(upstream: &Upstream, tool: &Tool, mut outcome: Outcome) -> Outcome {
+/// Replaces links to the service by links to the mock, because clients follow no link to another origin: those in the headers `Link` and
+/// `Location`, and the link to the next page in a value.
+pub(super) fn rebase_links(upstream: &Upstream, tool: &Tool, mut outcome: Outcome) -> Outcome {
     let Transport::OpenApi(service) = &upstream.transport else { return outcome };
-    let (from, to) = (service.base_url.trim_end_matches('/'), format!("/{}", upstream.name));
+    let Ok(base) = Url::parse(service.base_url) else { return outcome };
     let head = match &mut outcome {
         Ok(answer) => answer.head.as_mut(),
         Err(error) => error.head.as_deref_mut(),
     };
-    for (_, value) in head.into_iter().flat_map(|head| &mut head.headers).filter(|(name, _)| HEADERS.contains(&&**name)) {
-        *value = value.split(',').map(|link| moved(link, from, &to)).collect::<Vec<String>>().join(",");
-    }
-    let Some(Content::Json(mut json)) = Content::new(&outcome) else { return outcome };
-    let Some(paging) = pages::paging(tool, &json).filter(|paging| paging.by == By::Link) else { return outcome };
-    let next = paging.next.as_deref().and_then(|path| pages::at_mut(&mut json, path));
-    match (next, outcome) {
-        (Some(Json::String(link)), Ok(answer)) => {
-            *link = moved(link, from, &to);
-            Ok(Content::Json(json).replace_in(&answer))
+    for (name, value) in head.into_iter().flat_map(|head| &mut head.headers) {
+        match name.as_str() {
+            "link" => *value = rebase_header(value, &base, upstream.name),
+            "location" => *value = rebase(value, &base, upstream.name).unwrap_or_else(|| value.clone()),
+            _ => {}
         }
-        (_, outcome) => outcome,
     }
+    if let Ok(answer) = &mut outcome
+        && let CallPayload::Json(bytes) = &mut answer.payload
+        && let Some(mut json) = std::str::from_utf8(bytes).ok().and_then(Json::parse)
+        && let Some(path) = pages::paging(tool, &json).and_then(|paging| paging.next)
+        && let Some(Json::String(link)) = pages::at_mut(&mut json, &path)
+        && let Some(rebased) = rebase(link, &base, upstream.name)
+    {
+        *link = rebased;
+        *bytes = json.canonical().into_bytes();
+    }
+    outcome
 }
 
-/// Returns a link, which may be in angle brackets, with another base if it has the given one.
-fn moved(link: &str, from: &str, to: &str) -> String {
-    let start = link.len() - link.trim_start_matches([' ', '<']).len();
-    match link.split_at_checked(start).map(|(before, url)| (before, url.strip_prefix(from))) {
-        Some((before, Some(rest))) if rest.is_empty() || rest.starts_with(['/', '?', '>', ';']) => format!("{before}{to}{rest}"),
-        _ => link.to_owned(),
-    }
+/// Returns the value of a `Link` header (RFC 8288), whose links are in angle brackets.
+fn rebase_header(value: &str, base: &Url, name: &str) -> String {
+    let link = |part: &str| {
+        let (url, rest) = part.split_once('>')?;
+        Some(format!("{}>{rest}", rebase(url, base, name)?))
+    };
+    let parts = value.split('<').map(|part| link(part).unwrap_or_else(|| part.to_owned()));
+    parts.collect::<Vec<String>>().join("<")
+}
+
+/// Returns the link to the mock of the upstream `name`. `None` if the link is relative or has another origin than `base`.
+fn rebase(link: &str, base: &Url, name: &str) -> Option<String> {
+    let url = Url::parse(link).ok().filter(|url| url.origin() == base.origin())?;
+    let below =
+        url.path().strip_prefix(base.path().trim_end_matches('/')).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    let path = below.unwrap_or(url.path());
+    let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
+    Some(format!("/{name}{path}{query}"))
 }
 
 #[cfg(test)]
@@ -48,16 +62,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_links_below_the_base_are_moved() {
+    fn only_links_to_the_origin_of_the_base_are_replaced() {
+        let base = Url::parse("https://a.example/v1/").expect("a URL");
         for (link, expected) in [
-            ("https://a.example/v1/pets?page=2", "/shop/pets?page=2"),
-            (" <https://a.example/v1?page=2>; rel=\"next\"", " </shop?page=2>; rel=\"next\""),
-            ("https://a.example/v1", "/shop"),
-            ("https://a.example/v10/pets", "https://a.example/v10/pets"),
-            ("https://b.example/v1/pets", "https://b.example/v1/pets"),
-            ("?page=2", "?page=2"),
+            ("https://a.example/v1/pets?page=2", Some("/shop/pets?page=2")),
+            ("https://A.example:443/v1?page=2", Some("/shop?page=2")),
+            ("https://a.example/v10/pets", Some("/shop/v10/pets")),
+            ("https://b.example/v1/pets", None),
+            ("http://a.example/v1/pets", None),
+            ("?page=2", None),
         ] {
-            assert_eq!(moved(link, "https://a.example/v1", "/shop"), expected);
+            assert_eq!(rebase(link, &base, "shop").as_deref(), expected, "{link}");
         }
+        let header = "<https://a.example/v1/pets?a=1,2>; rel=\"next\", <https://b.example/>; rel=\"last\"";
+        let expected = "</shop/pets?a=1,2>; rel=\"next\", <https://b.example/>; rel=\"last\"";
+        assert_eq!(rebase_header(header, &base, "shop"), expected);
     }
 }

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ptc_catalog::{BodyKind, Operation};
 use ptc_compiler::json::Json;
+use ptc_runtime::upstream::http::status::body_text;
 use ptc_runtime::upstream::intercept::{CallAnswer, CallPayload};
 use ptc_runtime::upstream::{Reason, UpstreamError};
 use serde_json::json;
@@ -33,13 +34,11 @@ pub(super) fn reply(operation: &Operation, outcome: Outcome) -> Option<HttpReply
         Err(error) => {
             let status = status(&error);
             let body = error.head.as_ref().and_then(|head| head.failed_body.clone());
-            let reply = match (body, &error.head) {
+            // A recorded body that is not JSON is in the message.
+            let text = || body_text(error.http_status?, &error.message);
+            let reply = match (body, text()) {
                 (Some(body), _) => HttpReply::json(status, body),
-                // A recorded body that is not JSON is in the message, after what a client says about the status.
-                (None, Some(_)) => {
-                    let (_, text) = error.message.split_once(": ").unwrap_or_default();
-                    HttpReply::new(status, "text/plain; charset=utf-8", text)
-                }
+                (None, Some(text)) => HttpReply::new(status, "text/plain; charset=utf-8", text),
                 (None, None) => problem(status, error.reason.name(), &error.message),
             };
             Some(with_headers(reply, error.head.as_ref().map(|head| head.headers.as_slice()).unwrap_or_default()))

@@ -98,7 +98,7 @@ impl Routes {
         let given = operation::without_defaults(matched.operation, &arguments);
         let calls = [call(&given, None), call(&arguments, None), call(&given, accept.clone()), call(&arguments, accept)];
         match self.answers.answer(&calls) {
-            Ok(outcome) => reply(matched.operation, links::to_mock(upstream, matched.tool, outcome)),
+            Ok(outcome) => reply(matched.operation, links::rebase_links(upstream, matched.tool, outcome)),
             Err(why) => Some(problem(501, "no answer", &why)),
         }
     }

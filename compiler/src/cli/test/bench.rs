@@ -23,6 +23,7 @@ use super::file::TestFile;
 use super::outcome::TestOutcome;
 use super::program_run::{ProgramRun, sentence};
 use super::running::{Log, Running, Texts, tools};
+use crate::call_sites::{CallSite, call_sites};
 use crate::console::Console;
 use crate::{Failure, cassette, resolve_lock};
 
@@ -249,6 +250,12 @@ impl Bench {
             let file = self.engines.program_files.get(program.name).cloned().unwrap_or_else(|| program.name.into());
             ProgramText { name: program.name.to_owned(), file, text: program.source.into() }
         })
+    }
+
+    /// Returns the calls in the text of a program that name their tools.
+    pub(super) fn call_sites(&self, run: &ProgramRun) -> Vec<CallSite> {
+        let Some(deployment) = self.engines.deployment else { return Vec::new() };
+        call_sites(&self.source(run), [deployment.catalog; 2])
     }
 
     /// Returns the path of a program for reports.

@@ -134,11 +134,12 @@ impl ReplacedAnswer {
 }
 
 impl CheckOutcome {
-    /// Merges findings that say the same of other calls of a tool, such as those of each item of a list.
-    pub(super) fn merge_findings(&mut self) {
+    /// Merges findings that say the same of several calls of one form, such as those of each item of a list. `has_one_form`: whether the
+    /// program has one form that calls a tool.
+    pub(super) fn merge_findings(&mut self, has_one_form: &dyn Fn((&str, &str)) -> bool) {
         let mut merged: Vec<Finding> = Vec::new();
         for finding in std::mem::take(&mut self.findings) {
-            match merged.iter_mut().find(|known| known.is_like(&finding)) {
+            match merged.iter_mut().find(|known| known.is_like(&finding, has_one_form)) {
                 Some(known) => known.similar += 1 + finding.similar,
                 None => merged.push(finding),
             }
@@ -153,12 +154,13 @@ impl CheckOutcome {
 }
 
 impl Finding {
-    /// Whether both are about the same rule, fault and form, with an answer of the same tool.
-    fn is_like(&self, other: &Finding) -> bool {
+    /// Whether both are about the same rule, fault and form, with an answer of the same tool. A finding without a position is about the form
+    /// of the call.
+    fn is_like(&self, other: &Finding, has_one_form: &dyn Fn((&str, &str)) -> bool) -> bool {
         let tool = |finding: &Finding| finding.answers.first().map(|answer| (answer.upstream, answer.tool));
         let is_same =
             (self.rule, &self.message, self.position, &self.cause) == (other.rule, &other.message, other.position, &other.cause);
-        is_same && tool(self) == tool(other)
+        is_same && tool(self) == tool(other) && (self.position.is_some() || tool(self).is_some_and(has_one_form))
     }
 
     /// Returns the lines that describe the finding.

@@ -14,19 +14,19 @@ const MAX_TEXT_DEPTH: u32 = 4;
 
 /// Returns the places of texts in the requests and replies of a cassette. The case of ASCII letters does not matter.
 pub(super) fn find<'t>(cassette: &Cassette, texts: impl Iterator<Item = &'t String>) -> Vec<String> {
-    let all: BTreeSet<&str> = texts.map(String::as_str).collect();
+    let all: BTreeSet<String> = texts.map(|text| text.to_ascii_lowercase()).collect();
     if all.is_empty() {
         return Vec::new();
     }
-    let texts: Vec<&str> = all.iter().copied().filter(|text| text.chars().count() >= MIN_CHARS).collect();
+    let texts: Vec<&str> = all.iter().map(String::as_str).filter(|text| text.chars().count() >= MIN_CHARS).collect();
     let finder = AhoCorasick::builder().ascii_case_insensitive(true).build(&texts);
-    // If the finder cannot be built, each text is searched for on its own, and letters of another case are not found.
+    // If the finder cannot be built, each text is searched for on its own.
     let has_any = |found: &str| match &finder {
         Ok(finder) => finder.is_match(found),
-        Err(_) => texts.iter().any(|text| found.contains(text)),
+        Err(_) => texts.iter().any(|text| found.to_ascii_lowercase().contains(text)),
     };
     let is_number = |number: &str| texts.contains(&number);
-    let is_name = |name: &str| all.contains(name);
+    let is_name = |name: &str| all.contains(&name.to_ascii_lowercase());
     let mut search = Search { has_any: &has_any, is_number: &is_number, is_name: &is_name, places: Vec::new() };
     for ((server, tool), recorded) in &cassette.tools {
         for (at, (request, replies)) in recorded.requests.iter().enumerate() {

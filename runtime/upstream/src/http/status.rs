@@ -28,6 +28,29 @@ fn reason(status: StatusCode) -> Reason {
     }
 }
 
+/// What the message of an error says about the status 401.
+const REFUSED_CREDENTIAL: &str = ": the upstream refuses the credential";
+/// The beginning of what the message of an error says about a delay.
+const RETRY_AFTER_WORDS: &str = " (retry after ";
+
+/// Returns the beginning of the message of an error: the status and its words.
+fn status_words(status: StatusCode) -> String {
+    match status.canonical_reason() {
+        Some(words) => format!("HTTP {} {words}", status.as_u16()),
+        None => format!("HTTP {}", status.as_u16()),
+    }
+}
+
+/// Returns the text of the body of an unsuccessful response from the message of its error. `None` if no response has the message.
+pub fn body_text(status: u16, message: &str) -> Option<&str> {
+    let status = StatusCode::from_u16(status).ok()?;
+    let rest = message.strip_prefix(&status_words(status))?;
+    let rest = rest.strip_prefix(REFUSED_CREDENTIAL).unwrap_or(rest);
+    let rest = rest.strip_prefix(RETRY_AFTER_WORDS).and_then(|rest| Some(rest.split_once(')')?.1)).unwrap_or(rest);
+    // What follows about a redirect is not from the body.
+    if rest.is_empty() || status.is_redirection() { Some("") } else { rest.strip_prefix(": ") }
+}
+
 /// The parts of a head that an error contains. They are extracted before the body is read.
 pub struct Head {
     status: StatusCode,
@@ -58,19 +81,15 @@ impl Head {
 
     /// Creates the error for an unsuccessful response with the text of its body.
     pub fn fault(&self, body: &[u8]) -> UpstreamError {
-        let mut message = format!("HTTP {}", self.status.as_u16());
-        if let Some(words) = self.status.canonical_reason() {
-            message.push(' ');
-            message.push_str(words);
-        }
+        let mut message = status_words(self.status);
         if self.status.is_redirection() {
             message = format!("{message}: it redirects to {}", self.stopped());
         }
         if self.status == StatusCode::UNAUTHORIZED {
-            message.push_str(": the upstream refuses the credential");
+            message.push_str(REFUSED_CREDENTIAL);
         }
         if let Some(after) = &self.retry_after {
-            message = format!("{message} (retry after {}{})", excerpt(after, 40), if is_number(after) { " s" } else { "" });
+            message = format!("{message}{RETRY_AFTER_WORDS}{}{})", excerpt(after, 40), if is_number(after) { " s" } else { "" });
         }
         let said = if self.status == StatusCode::TOO_MANY_REQUESTS { text_of_json(body) } else { None };
         let text = said.unwrap_or_else(|| problem_text(body));

@@ -190,7 +190,9 @@ impl Target {
             }
         }
         outcome.untried = untried.faults();
-        outcome.merge_findings();
+        let sites = self.bench.call_sites(&self.run);
+        let has_one_form = |tool: (&str, &str)| sites.iter().filter(|site| (&*site.tool.0, &*site.tool.1) == tool).count() == 1;
+        outcome.merge_findings(&has_one_form);
     }
 
     fn finding(

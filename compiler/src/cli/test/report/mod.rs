@@ -10,6 +10,7 @@ pub(super) mod text;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use super::checks::CheckKind;
 use super::coverage::ProgramCoverage;
 use super::outcome::{CheckOutcome, TestOutcome, UntriedFaults, Verdict};
 use crate::numbers::count;
@@ -86,8 +87,8 @@ fn extent(check: &CheckOutcome) -> String {
         text.push_str("; left out: ");
         text.push_str(&count(check.left_out, "answer"));
     }
-    if check.runs == 0 && check.untried.is_empty() {
-        text.push_str("; no recorded answer can have these faults");
+    if check.kind == CheckKind::Faults.name() && check.runs == 0 && check.untried.is_empty() {
+        text.push_str("; no call has a recorded answer that can have these faults");
     }
     for UntriedFaults { upstream, tool, faults } in &check.untried {
         let _ = write!(text, "; not tried with the recorded answers of {upstream}/{tool}: {}", faults.join(", "));
